@@ -1,0 +1,60 @@
+# SPDX-License-Identifier: MIT
+# A thin door to meson and ninja. `make` builds build/numabal; `make help` lists the rest.
+#   BUILD=DIR             another build directory
+#   FUZZ_SECONDS=N        seconds for each fuzzer (10)
+#   NUMABAL_NO_INSTALL=1  never install packages
+BUILD ?= build
+FUZZ_SECONDS ?= 10
+MESON_OPTIONS ?=
+NINJA = ninja -C $(BUILD)
+
+.PHONY: all help demo check fidelity bench fuzz asan format lint install clean
+
+all: $(BUILD)/build.ninja
+	@$(NINJA)
+
+$(BUILD)/build.ninja:
+	@command -v meson >/dev/null || tools/install-deps build
+	meson setup $(BUILD) $(MESON_OPTIONS)
+
+help:
+	@sed -n 's/^#   /  /p' Makefile
+	@echo 'Targets: all demo check fidelity bench fuzz asan format lint install clean'
+
+demo:
+	@tools/install-deps build
+	@$(MAKE) --no-print-directory all
+	@tools/demo $(BUILD)
+
+check:
+	@tools/install-deps build check
+	@tools/check $(BUILD)
+
+fidelity: all
+	@tests/fidelity/fidelity --numabal $(BUILD)/numabal
+
+bench:
+	@tools/install-deps build bench
+	@$(MAKE) --no-print-directory all
+	@bench/run $(BUILD)
+
+fuzz:
+	@tools/install-deps build fuzz
+	@FUZZ_SECONDS=$(FUZZ_SECONDS) tools/fuzz build-fuzz
+
+asan:
+	@tools/install-deps build check
+	@tools/check build-asan -Db_sanitize=address,undefined -Db_lundef=false
+
+format:
+	@git ls-files '*.c' '*.h' | xargs clang-format -i
+
+lint:
+	@tools/install-deps lint
+	@tools/lint
+
+install: all
+	@meson install -C $(BUILD) --no-rebuild
+
+clean:
+	rm -rf $(BUILD) build-fuzz build-asan out

@@ -1,0 +1,268 @@
+/* SPDX-License-Identifier: MIT */
+/* What the commands share: options, errors, the end of stdout. See cmd.h. */
+#include "cmd.h"
+
+#include <assert.h>
+#include <ctype.h>
+#include <errno.h>
+#include <getopt.h>
+#include <inttypes.h>
+#include <stdarg.h>
+#include <string.h>
+#include "../engine/why.h"
+
+enum { MAX_OPTIONS = 63, MAX_NAME = 32 };
+
+int cli_fail(const struct cli *cli, int status, const char *format, ...)
+{
+	char text[CLI_WHY_LEN];
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(text, sizeof(text), format, args);
+	va_end(args);
+	for (char *c = text; *c; c++)
+		if (iscntrl((unsigned char)*c))
+			*c = '?';
+	fflush(stdout);
+	if (cli->cmd)
+		fprintf(stderr, "numabal %s: %s\n", cli->cmd->name, text);
+	else
+		fprintf(stderr, "numabal: %s\n", text);
+	return status;
+}
+
+int cli_status_of(int err)
+{
+	switch (-err) {
+	case EINTR:
+		return CLI_INTERRUPTED;
+	case ENOMEM:
+	case EIO:
+	case ENOSPC:
+	case EPIPE:
+		return CLI_FAILED;
+	default:
+		return CLI_BAD_INPUT;
+	}
+}
+
+/* ---- suggestions ---- */
+
+static size_t min3(size_t a, size_t b, size_t c)
+{
+	size_t least = a < b ? a : b;
+
+	return least < c ? least : c;
+}
+
+/* Edits (insert, delete, replace) that make one name of the other; names longer than MAX_NAME are
+ * cut. */
+static size_t edits(const char *a, const char *b)
+{
+	size_t row[MAX_NAME + 1];
+	const size_t la = strnlen(a, MAX_NAME), lb = strnlen(b, MAX_NAME);
+
+	for (size_t j = 0; j <= lb; j++)
+		row[j] = j;
+	for (size_t i = 1; i <= la; i++) {
+		size_t diagonal = row[0];
+
+		row[0] = i;
+		for (size_t j = 1; j <= lb; j++) {
+			const size_t above = row[j];
+
+			row[j] = min3(above + 1, row[j - 1] + 1, diagonal + (a[i - 1] != b[j - 1]));
+			diagonal = above;
+		}
+	}
+	return row[lb];
+}
+
+const char *cli_closest(const char *text, const char *const *names)
+{
+	const char *closest = NULL;
+	size_t fewest = 3; /* beyond two edits a suggestion is a guess */
+
+	for (; *names; names++) {
+		const size_t n = edits(text, *names);
+		const bool begins = strlen(text) >= 2 && !strncmp(text, *names, strlen(text));
+
+		if (n < fewest && n < strlen(*names))
+			fewest = n, closest = *names;
+		else if (begins && !closest)
+			closest = *names;
+	}
+	return closest;
+}
+
+/* ---- options ---- */
+
+static size_t count_options(const struct cmd *cmd)
+{
+	size_t n = 0;
+
+	while (cmd->options[n].name)
+		n++;
+	assert(n <= MAX_OPTIONS);
+	return n;
+}
+
+static int print_help(const struct cli *cli)
+{
+	const struct cmd *cmd = cli->cmd;
+
+	printf("Usage: numabal %s %s\n\n%s\n\nOptions:\n", cmd->name, cmd->usage, cmd->summary);
+	for (const struct cli_option *o = cmd->options; o->name; o++) {
+		char left[64];
+
+		snprintf(left, sizeof(left), "--%s%s%s", o->name, o->arg ? " " : "",
+			o->arg ? o->arg : "");
+		printf("  %-26s %s%s\n", left, o->help, o->repeatable ? " (repeatable)" : "");
+	}
+	printf("  %-26s %s\n\nExamples:\n%s\n", "--help", "this text", cmd->examples);
+	printf("Exit status: 0 done, 1 the work failed, 2 the input was refused, 130 interrupted.\n"
+	       "The manual: man numabal-%s\n",
+		cmd->name);
+	return cli_finish_stdout(cli);
+}
+
+static int stop(struct cli *cli, int status)
+{
+	cli->status = status;
+	return CLI_STOP;
+}
+
+/* The option as it was typed, up to its '='. */
+static const char *typed_name(const struct cli *cli, char *name, size_t len)
+{
+	const char *arg = cli->argv[optind - 1];
+
+	while (*arg == '-')
+		arg++;
+	snprintf(name, len, "%.*s", (int)strcspn(arg, "="), arg);
+	return name;
+}
+
+static int refuse_unknown(struct cli *cli)
+{
+	const char *names[MAX_OPTIONS + 2];
+	const size_t n = count_options(cli->cmd);
+	const char *closest;
+	char name[MAX_NAME + 1];
+
+	for (size_t i = 0; i < n; i++)
+		names[i] = cli->cmd->options[i].name;
+	names[n] = "help";
+	names[n + 1] = NULL;
+	if (optopt && !strncmp(cli->argv[optind - 1], "--", 2))
+		return stop(cli, cli_fail(cli, CLI_BAD_INPUT, "--%s takes no argument",
+					 typed_name(cli, name, sizeof(name))));
+	if (optopt)
+		return stop(cli,
+			cli_fail(cli, CLI_BAD_INPUT,
+				"unknown option -%c; options are words, see 'numabal %s --help'",
+				optopt, cli->cmd->name));
+	closest = cli_closest(typed_name(cli, name, sizeof(name)), names);
+	if (closest)
+		return stop(cli, cli_fail(cli, CLI_BAD_INPUT,
+					 "unknown option --%s; did you mean --%s?", name, closest));
+	return stop(
+		cli, cli_fail(cli, CLI_BAD_INPUT, "unknown option --%s; see 'numabal %s --help'",
+			     name, cli->cmd->name));
+}
+
+static int accept(struct cli *cli, size_t row)
+{
+	const struct cli_option *o = &cli->cmd->options[row];
+
+	if (!o->repeatable && (cli->seen >> row & 1))
+		return stop(cli, cli_fail(cli, CLI_BAD_INPUT, "--%s given twice", o->name));
+	cli->seen |= UINT64_C(1) << row;
+	cli->value = optarg;
+	return (int)row;
+}
+
+int cli_next(struct cli *cli)
+{
+	/* getopt_long's `val` is the row + FIRST, out of the way of the characters it returns by
+	 * itself. */
+	enum { FIRST = 1000 };
+	struct option longs[MAX_OPTIONS + 2] = {{0}};
+	const size_t n = count_options(cli->cmd);
+	int c;
+
+	for (size_t i = 0; i < n; i++)
+		longs[i] = (struct option){cli->cmd->options[i].name,
+			cli->cmd->options[i].arg ? required_argument : no_argument, NULL,
+			FIRST + (int)i};
+	longs[n] = (struct option){"help", no_argument, NULL, 'h'};
+	opterr = 0;
+	if (!cli->seen && !cli->value && optind <= 1)
+		optind = 0; /* GNU: start afresh */
+	c = getopt_long(cli->argc, cli->argv, ":h", longs, NULL);
+	if (c == -1)
+		return CLI_END;
+	if (c == 'h')
+		return stop(cli, print_help(cli));
+	if (c == ':')
+		return stop(cli, cli_fail(cli, CLI_BAD_INPUT, "%s needs an argument",
+					 cli->argv[optind - 1]));
+	if (c == '?')
+		return refuse_unknown(cli);
+	return accept(cli, (size_t)(c - FIRST));
+}
+
+int cli_operands(const struct cli *cli)
+{
+	(void)cli;
+	return optind;
+}
+
+int cli_one_operand(struct cli *cli, const char **operand)
+{
+	const int first = cli_operands(cli);
+
+	*operand = first < cli->argc ? cli->argv[first] : NULL;
+	if (cli->argc - first > 1)
+		return stop(cli, cli_fail(cli, CLI_BAD_INPUT, "too many arguments: '%s'",
+					 cli->argv[first + 1]));
+	return 0;
+}
+
+int cli_integer(struct cli *cli, const char *name, int64_t min, int64_t max, int64_t *out)
+{
+	int64_t value;
+
+	if (nb_parse_i64(cli->value, &value) || value < min || value > max)
+		return stop(
+			cli, cli_fail(cli, CLI_BAD_INPUT,
+				     "--%s '%s': expected an integer from %" PRId64 " to %" PRId64,
+				     name, cli->value, min, max));
+	*out = value;
+	return 0;
+}
+
+int cli_choice(struct cli *cli, const char *name, const char *const *names)
+{
+	char all[256] = "";
+	size_t used = 0;
+
+	for (int i = 0; names[i]; i++)
+		if (!strcmp(names[i], cli->value))
+			return i;
+	for (int i = 0; names[i] && used < sizeof(all); i++)
+		used += (size_t)snprintf(
+			all + used, sizeof(all) - used, "%s%s", i ? ", " : "", names[i]);
+	return stop(cli, cli_fail(cli, CLI_BAD_INPUT, "--%s '%s': expected one of %s", name,
+				 cli->value, all));
+}
+
+int cli_finish_stdout(const struct cli *cli)
+{
+	if (!fflush(stdout) && !ferror(stdout))
+		return CLI_OK;
+	if (errno == EPIPE)
+		return CLI_OK;
+	return cli_fail(cli, CLI_FAILED, "cannot write to stdout: %s", strerror(errno));
+}
