@@ -73,7 +73,8 @@ enum nb_skip {
 	X(SPURIOUS, spurious, "the entry was already repaired")                                    \
 	X(DISABLED, disabled, "balancing is off or faults move nothing in this system")            \
 	X(SPLIT, split, "the huge page is to be split first")                                      \
-	X(NO_MEMORY_NODE, no_memory_node, "the wanted node has no memory, and no nearest one is better")
+	X(NO_MEMORY_NODE, no_memory_node, "the wanted node has no memory, and no nearest one is better") \
+	X(REFUSED, refused, "the machine did not take the move, or the split")
 
 enum nb_why {
 #define X(NAME, name, text) NB_WHY_##NAME,

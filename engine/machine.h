@@ -61,7 +61,8 @@ struct nb_policy {
 struct nb_arm_request {
 	uint32_t mm;	      /* the machine's id */
 	uint64_t start, end;  /* page aligned, inside one VMA */
-	uint64_t max_present; /* stop at the first huge-page boundary after this many present pages; 0 = no limit */
+	/* Stop at the first huge-page boundary where this many pages or more were present; 0 = no limit. */
+	uint64_t max_present;
 	bool pmd_batch;	      /* a PMD whose present pages share a node is armed as one */
 	bool single_mapped;   /* pass over pages that other processes map too */
 };
@@ -70,7 +71,8 @@ struct nb_arm_result {
 	uint64_t end;	  /* how far it came */
 	uint64_t present; /* pages present in the range passed */
 	uint64_t updated; /* pages newly armed; a huge page counts 512 */
-	uint64_t huge_updated; /* huge pages among them */
+	uint64_t huge_updated; /* huge pages among the updated: 1 each */
+	uint64_t huge_present; /* huge pages among the present, armed before or not: 1 each */
 };
 
 struct nb_move_request {
@@ -163,9 +165,11 @@ int nb_vma_unmap(struct nb_engine *e, struct nb_mm *mm, uint64_t start, uint64_t
 int nb_vma_protect(struct nb_engine *e, struct nb_mm *mm, uint64_t start, uint64_t end, unsigned int flags,
 	uint64_t now_ns);
 /*
- * mbind: policy for the VMAs inside [start, end). `lazy` (MPOL_MF_LAZY): also arm the range now, so that pages
+ * mbind: policy for the VMAs inside [start, end); one that is only partly inside is split, and a pointer to it
+ * stays good for its first part. `lazy` (MPOL_MF_LAZY): also arm the range now, so that pages
  * move at their next touch to where the policy (NB_POLICY_NOOP: the one in force) wants them.
- * -EINVAL: NOOP without lazy, empty node set where one is needed; -EOPNOTSUPP: the system lacks the mechanism.
+ * -EINVAL: NOOP without lazy, empty node set where one is needed, bad range; -EOPNOTSUPP: the system lacks the
+ * mechanism; -ENOMEM: nothing was changed.
  */
 int nb_vma_policy(struct nb_engine *e, struct nb_mm *mm, uint64_t start, uint64_t end, const struct nb_policy *p,
 	bool lazy, uint64_t now_ns);
@@ -181,6 +185,9 @@ void nb_pages_dropped(struct nb_engine *e, struct nb_mm *mm, uint64_t start, uin
  */
 int nb_first_touch_node(struct nb_engine *e, const struct nb_task *t, const struct nb_vma *vma, uint64_t addr,
 	int cpu_node);
+/* The same for a huge page: INTERLEAVE counts huge pages, so that neighbours go to different nodes. */
+int nb_first_touch_huge_node(struct nb_engine *e, const struct nb_task *t, const struct nb_vma *vma,
+	uint64_t addr, int cpu_node);
 
 /* The task was found running on this CPU node, with so much run time in all. May scan (machine->arm). */
 void nb_task_tick(struct nb_engine *e, struct nb_task *t, uint64_t runtime_ns, int cpu_node, uint64_t now_ns);
@@ -198,6 +205,7 @@ enum nb_fault_flags {
 	NB_FAULT_KERNEL = 1 << 3,   /* taken by the kernel on the program's behalf (get_user_pages) */
 	NB_FAULT_LOOKUP = 1 << 4,   /* a lookup that must not disturb: nothing is counted, nothing moves */
 	NB_FAULT_SPURIOUS = 1 << 5, /* another task repaired the entry while this one was on its way */
+	NB_FAULT_BATCHED = 1 << 6,  /* one of the pages of a PMD that was armed as one (pmd_batch) */
 };
 
 struct nb_fault {

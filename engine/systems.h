@@ -33,6 +33,8 @@
 	X(SCAN_WINDOW, scan_window, "scan scan_size_mb at a time from a rotating offset; off: all at once") \
 	X(SCAN_PRESENT, scan_present, "the window counts present pages, not addresses")            \
 	X(SCAN_SKIP_SMALL, scan_skip_small, "VMAs smaller than a huge page are not scanned")       \
+	X(SCAN_COUNTS_HUGE, scan_counts_huge,                                                      \
+		"a huge page that a scan passes counts 512 PTE updates even when it was armed already") \
 	X(SCAN_DELAY, scan_delay, "the first scan waits for scan_delay_ms of run time")            \
 	X(SCAN_HALF_RATE, scan_half_rate, "the next scan is two scan periods away, not one")       \
 	X(MIGRATE_ON_REFERENCE, migrate_on_reference,                                              \
