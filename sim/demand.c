@@ -1,0 +1,312 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * demand: what the running threads ask of memory in the coming tick, and how fast that makes them.
+ * A thread's demand is its CPU time, split by the nodes its accesses go to: the blocks a sweep will
+ * pass, the shares of a random pattern's region. Looking ahead by one tick keeps a convoy from
+ * entering an idle node at everybody's full speed.
+ */
+#include "world.h"
+
+#include <math.h>
+#include <string.h>
+
+/* How far ahead a run of clean blocks is followed: this many ticks of progress. */
+static const double LOOKAHEAD_TICKS = 3;
+
+static bool is_random(uint8_t kind)
+{
+	return kind == SIM_PHASE_UNIFORM || kind == SIM_PHASE_ZIPF || kind == SIM_PHASE_CHASE ||
+	       kind == SIM_PHASE_HOTSET;
+}
+
+/* How many of the CPU's lines a thread keeps in flight: a chase waits for each one. */
+static double lines_factor(const struct sim_world *w, const struct sim_thread *t)
+{
+	const struct sim_phase *p = &t->load->phases[t->in_phase];
+
+	return p->kind == SIM_PHASE_CHASE && w->model->lines_in_flight > 1
+		       ? 1 / w->model->lines_in_flight
+		       : 1;
+}
+
+/* ns per byte on one node. */
+static double cost_on(
+	const struct sim_world *w, const struct sim_thread *t, unsigned int node, double lines)
+{
+	const double rate =
+		sim_memory_rate(&w->memory, (unsigned int)t->node, node) * lines * t->core_factor;
+	double cost = 1e9 / rate;
+
+	/* Whoever waits for each line feels the queue before it is full. */
+	if (lines < 1) {
+		const double u = sim_memory_utilisation(&w->memory, node);
+
+		cost *= 1 + w->model->latency_rise * u * u;
+	}
+	return cost;
+}
+
+double sim_rate_of(const struct sim_world *w, const struct sim_thread *t, const struct sim_mix *mix)
+{
+	const double lines = lines_factor(w, t);
+	double ns = 0;
+
+	for (unsigned int k = 0; k < mix->nr; k++)
+		ns += (double)mix->share[k] * cost_on(w, t, mix->node[k], lines);
+	return ns > 0 ? 1 / ns
+		      : sim_memory_rate(&w->memory, (unsigned int)t->node, (unsigned int)t->node) /
+				1e9;
+}
+
+/* ---- sweeps ---- */
+
+static bool clean(const struct sim_block *b)
+{
+	return (b->flags & (SIM_B_PRESENT | SIM_B_ARMED | SIM_B_BUSY | SIM_B_PMD)) == SIM_B_PRESENT;
+}
+
+/* Entries differ, yet none needs attention. */
+static bool clean_entries(const struct sim_area_state *a, uint32_t b)
+{
+	const struct sim_block *block = &a->blocks[b];
+
+	return (block->flags & (SIM_B_PTES | SIM_B_BUSY | SIM_B_PMD)) == SIM_B_PTES &&
+	       !block->armed && block->present == sim_block_pages(a, b);
+}
+
+static double min_double(double a, double b)
+{
+	return a < b ? a : b;
+}
+
+bool sim_sweep_establish(struct sim_world *w, struct sim_thread *t)
+{
+	const struct sim_phase *p = &t->load->phases[t->in_phase];
+	struct sim_area_state *a = t->area;
+	const uint64_t pos = (uint64_t)t->pos;
+	uint32_t b = sim_block_of(a, pos);
+	uint64_t start, end;
+	double limit;
+
+	sim_block_range(a, b, &start, &end);
+	if (end > t->slice_end)
+		end = t->slice_end;
+	if (!clean(&a->blocks[b]) && !clean_entries(a, b)) {
+		const bool write = p->write_ratio >= 1 || sim_rng_unit(&w->rng) < p->write_ratio;
+		const double cost = sim_touch_block(w, t, pos, end, write);
+
+		if (cost < 0)
+			return false;
+		t->debt_ns += cost;
+	}
+	sim_block_mix(w, a, pos, end, t->node, &t->mix);
+	t->rate_epoch = 0;
+	limit = t->pos + (t->rate > 0 ? t->rate * w->tick_ns * LOOKAHEAD_TICKS : 0);
+	while (end < t->slice_end && (double)end < limit && t->mix.nr == 1 &&
+		clean(&a->blocks[b + 1]) && a->blocks[b + 1].node == t->mix.node[0]) {
+		sim_block_range(a, ++b, &start, &end);
+		if (end > t->slice_end)
+			end = t->slice_end;
+	}
+	t->clean_end = (double)end;
+	t->clean_gen = a->gen;
+	return true;
+}
+
+static void want_add(struct sim_mix *want, unsigned int node, double share)
+{
+	for (unsigned int k = 0; k < want->nr; k++)
+		if (want->node[k] == node) {
+			want->share[k] += (float)share;
+			return;
+		}
+	if (want->nr == SIM_MAX_MIX)
+		return;
+	want->node[want->nr] = (uint16_t)node;
+	want->share[want->nr++] = (float)share;
+}
+
+/* CPU time that `bytes` with this mix take, entered by node; returns the time. */
+static double want_bytes(const struct sim_world *w, const struct sim_thread *t,
+	const struct sim_mix *mix, double bytes, struct sim_mix *want)
+{
+	double total = 0;
+
+	for (unsigned int k = 0; k < mix->nr; k++) {
+		const double ns = bytes * (double)mix->share[k] * cost_on(w, t, mix->node[k], 1);
+
+		want_add(want, mix->node[k], ns);
+		total += ns;
+	}
+	return total;
+}
+
+static void scale(struct sim_mix *want, double total)
+{
+	for (unsigned int k = 0; k < want->nr; k++)
+		want->share[k] = (float)((double)want->share[k] / total);
+}
+
+static void sweep_want(const struct sim_world *w, const struct sim_thread *t, struct sim_mix *want)
+{
+	const struct sim_area_state *a = t->area;
+	double left = w->tick_ns, total = 0, at = t->clean_end;
+	const double rate = sim_rate_of(w, t, &t->mix);
+	double bytes = min_double(rate * left, t->clean_end - t->pos);
+
+	want->nr = 0;
+	if (bytes > 0)
+		total = want_bytes(w, t, &t->mix, bytes, want);
+	for (int k = 0; k < 8 && total < left * 0.999; k++) {
+		struct sim_mix next;
+		uint64_t start, end;
+
+		if (at >= (double)t->slice_end)
+			at = (double)t->slice_start;
+		sim_block_range(a, sim_block_of(a, (uint64_t)at), &start, &end);
+		if (end > t->slice_end)
+			end = t->slice_end;
+		sim_block_mix(w, a, (uint64_t)at, end, t->node, &next);
+		bytes = min_double(sim_rate_of(w, t, &next) * (left - total), (double)end - at);
+		total += want_bytes(w, t, &next, bytes, want);
+		at = (double)end;
+	}
+	if (total > 0)
+		scale(want, total);
+}
+
+/* ---- random patterns ---- */
+
+static void add_region(const struct sim_world *w, const struct sim_region *r, double share,
+	int own_node, double *by_node)
+{
+	double present = 0;
+
+	for (unsigned int n = 0; n < w->nr_nodes; n++) {
+		const double s = r->node_share[n] > 1e-9 ? r->node_share[n] : 0;
+
+		by_node[n] += share * s;
+		present += s;
+	}
+	if (present < 1)
+		by_node[own_node] += share * (1 - present);
+}
+
+static void random_mix(struct sim_world *w, struct sim_thread *t)
+{
+	const struct sim_phase *p = &t->load->phases[t->in_phase];
+	double by_node[NB_MAX_NODES] = {0};
+
+	add_region(w, t->own, 1 - p->shared_ratio, t->node, by_node);
+	if (t->all)
+		add_region(w, t->all, p->shared_ratio, t->node, by_node);
+	t->mix.nr = 0;
+	for (unsigned int n = 0; n < w->nr_nodes; n++)
+		if (by_node[n] > 0)
+			want_add(&t->mix, n, by_node[n]);
+	t->own_version = t->own->version;
+	t->all_version = t->all ? t->all->version : 0;
+	t->rate_epoch = 0;
+}
+
+/*
+ * Time per access: memory, longer when only some of the lines are kept in flight, and compute time,
+ * which asks nothing of memory. Demand is in CPUs with all lines in flight, so a chase's long wait
+ * counts for one line.
+ */
+static void random_want(const struct sim_world *w, const struct sim_thread *t, struct sim_mix *want)
+{
+	const struct sim_phase *p = &t->load->phases[t->in_phase];
+	double full;
+
+	want->nr = 0;
+	full = want_bytes(w, t, &t->mix, p->access_bytes, want);
+	if (full > 0)
+		scale(want, full / lines_factor(w, t) + p->compute_ns / t->core_factor);
+}
+
+/* ---- all threads ---- */
+
+static bool same_mix(const struct sim_mix *a, const struct sim_mix *b)
+{
+	return a->nr == b->nr && !memcmp(a->node, b->node, a->nr * sizeof(a->node[0])) &&
+	       !memcmp(a->share, b->share, a->nr * sizeof(a->share[0]));
+}
+
+static bool still_in_run(const struct sim_world *w, const struct sim_thread *t)
+{
+	return t->rate_epoch == w->epoch && t->want.nr == 1 && t->clean_gen == t->area->gen &&
+	       t->mix.nr == 1 && t->want.node[0] == t->mix.node[0] &&
+	       t->pos + t->rate * w->tick_ns <= t->clean_end;
+}
+
+static void update_want(struct sim_world *w, struct sim_thread *t)
+{
+	const uint8_t kind = t->load->phases[t->in_phase].kind;
+	struct sim_mix want = {0};
+
+	if (kind == SIM_PHASE_SWEEP) {
+		if (still_in_run(w, t))
+			return;
+		if (t->clean_end > t->pos)
+			sweep_want(w, t, &want);
+	} else if (is_random(kind)) {
+		if (t->own_version == t->own->version &&
+			(!t->all || t->all_version == t->all->version) && t->rate_epoch == w->epoch)
+			return;
+		random_mix(w, t);
+		random_want(w, t, &want);
+	}
+	if (same_mix(&want, &t->want))
+		return;
+	t->want = want;
+	w->demand_stale = true;
+}
+
+static bool take_copies(struct sim_world *w)
+{
+	bool any = false;
+
+	for (unsigned int f = 0; f < w->nr_nodes * w->nr_nodes; f++) {
+		if (w->copied[f] <= 0)
+			continue;
+		if (!any)
+			sim_memory_reset_capacity(&w->memory);
+		sim_memory_take_copy(&w->memory, f / w->nr_nodes, f % w->nr_nodes,
+			w->copied[f] * 1e9 / w->tick_ns);
+		w->copied[f] = 0;
+		any = true;
+	}
+	return any;
+}
+
+static void sum_demand(struct sim_world *w)
+{
+	memset(w->memory.demand, 0, (size_t)w->nr_nodes * w->nr_nodes * sizeof(double));
+	for (uint32_t i = 0; i < w->nr_run; i++) {
+		const struct sim_thread *t = &w->threads[w->run_list[i]];
+
+		for (unsigned int k = 0; k < t->want.nr; k++)
+			w->memory.demand[(unsigned int)t->node * w->nr_nodes + t->want.node[k]] +=
+				(double)t->want.share[k] * t->core_factor;
+	}
+}
+
+void sim_demand(struct sim_world *w)
+{
+	const bool had_copies = w->copies;
+
+	for (uint32_t i = 0; i < w->nr_run; i++)
+		update_want(w, &w->threads[w->run_list[i]]);
+	w->copies = take_copies(w);
+	if (had_copies && !w->copies)
+		sim_memory_reset_capacity(&w->memory);
+	if (!w->demand_stale && !w->copies && !had_copies)
+		return;
+	w->demand_stale = false;
+	sum_demand(w);
+	sim_memory_solve(&w->memory);
+	w->epoch++;
+	if (!w->epoch)
+		w->epoch = 1;
+}

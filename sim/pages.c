@@ -1,0 +1,376 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * pages: the page tables of the simulated machine. A block is 2 MiB of an area. While its pages are
+ * alike it is 12 bytes; where they differ it has 512 entries of 2 bytes in a chunk, and goes back
+ * as soon as they are alike again.
+ */
+#include "world.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+int sim_area_init(struct sim_world *w, struct sim_area_state *a, const struct sim_area *load,
+	uint64_t *next_va)
+{
+	memset(a, 0, sizeof(*a));
+	a->load = load;
+	a->bytes = load->bytes;
+	a->va = *next_va + load->offset;
+	a->nr_blocks = (uint32_t)((a->va + a->bytes - 1) / NB_HUGE_SIZE - a->va / NB_HUGE_SIZE + 1);
+	*next_va = (a->va + a->bytes + 2 * (uint64_t)NB_HUGE_SIZE) & ~(uint64_t)(NB_HUGE_SIZE - 1);
+	a->blocks = calloc(a->nr_blocks, sizeof(*a->blocks));
+	a->node_pages = calloc(w->nr_nodes, sizeof(*a->node_pages));
+	return a->blocks && a->node_pages ? 0 : -ENOMEM;
+}
+
+void sim_area_free(struct sim_world *w, struct sim_area_state *a)
+{
+	(void)w;
+	for (uint32_t i = 0; i < a->nr_regions; i++)
+		sim_region_free(a->regions[i]);
+	free(a->regions);
+	free(a->blocks);
+	free(a->node_pages);
+	memset(a, 0, sizeof(*a));
+}
+
+uint32_t sim_block_of(const struct sim_area_state *a, uint64_t offset)
+{
+	return (uint32_t)(((a->va + offset) >> NB_HUGE_SHIFT) - (a->va >> NB_HUGE_SHIFT));
+}
+
+void sim_block_range(const struct sim_area_state *a, uint32_t b, uint64_t *start, uint64_t *end)
+{
+	const uint64_t first = ((a->va >> NB_HUGE_SHIFT) + b) << NB_HUGE_SHIFT;
+
+	*start = first > a->va ? first - a->va : 0;
+	*end = first + NB_HUGE_SIZE - a->va;
+	if (*end > a->bytes)
+		*end = a->bytes;
+}
+
+bool sim_block_whole(const struct sim_area_state *a, uint32_t b)
+{
+	return sim_block_pages(a, b) == NB_HUGE_PAGES;
+}
+
+uint32_t sim_pte_index(const struct sim_area_state *a, uint64_t offset)
+{
+	return (uint32_t)((a->va + offset) >> NB_PAGE_SHIFT) & (NB_HUGE_PAGES - 1);
+}
+
+/* ---- chunks of entries ---- */
+
+/* A free chunk holds the number of the next one in its first two entries. */
+static uint32_t chunk_link(const uint16_t *chunk)
+{
+	return (uint32_t)chunk[0] << 16 | chunk[1];
+}
+
+static int chunk_get(struct sim_world *w, uint32_t *out)
+{
+	if (w->free_chunk) {
+		*out = w->free_chunk;
+		w->free_chunk = chunk_link(w->chunks[*out]);
+		return 0;
+	}
+	if (w->nr_chunks + 1 >= w->max_chunks) {
+		const uint32_t more = w->max_chunks ? w->max_chunks + w->max_chunks / 2 : 64;
+		void *p = realloc(w->chunks, more * sizeof(*w->chunks));
+
+		if (!p)
+			return -ENOMEM;
+		w->chunks = p;
+		w->max_chunks = more;
+	}
+	*out = ++w->nr_chunks;
+	return 0;
+}
+
+static void chunk_put(struct sim_world *w, uint32_t c)
+{
+	w->chunks[c][0] = (uint16_t)(w->free_chunk >> 16);
+	w->chunks[c][1] = (uint16_t)w->free_chunk;
+	w->free_chunk = c;
+}
+
+static uint16_t uniform_pte(const struct sim_block *b)
+{
+	if (!(b->flags & SIM_B_PRESENT))
+		return 0;
+	return (uint16_t)(SIM_PTE_PRESENT | (b->flags & SIM_B_ARMED ? SIM_PTE_ARMED : 0) | b->node);
+}
+
+int sim_block_expand(struct sim_world *w, struct sim_area_state *a, uint32_t b)
+{
+	struct sim_block *block = &a->blocks[b];
+	const uint16_t pte = uniform_pte(block);
+	uint64_t start, end;
+	uint32_t chunk, first;
+	int err;
+
+	if (block->flags & SIM_B_PTES)
+		return 0;
+	err = chunk_get(w, &chunk);
+	if (err)
+		return err;
+	sim_block_range(a, b, &start, &end);
+	first = sim_pte_index(a, start);
+	memset(w->chunks[chunk], 0, sizeof(*w->chunks));
+	for (uint32_t i = 0; i < (end - start) >> NB_PAGE_SHIFT; i++)
+		w->chunks[chunk][first + i] = pte;
+	block->ptes = chunk;
+	block->flags = (uint16_t)(SIM_B_PTES | (block->flags & SIM_B_BUSY));
+	return 0;
+}
+
+void sim_block_contract(struct sim_world *w, struct sim_area_state *a, uint32_t b)
+{
+	struct sim_block *block = &a->blocks[b];
+	const uint32_t pages = sim_block_pages(a, b);
+	uint64_t start, end;
+	const uint16_t *pte;
+
+	if (!(block->flags & SIM_B_PTES))
+		return;
+	if ((block->present && block->present != pages) || (block->armed && block->armed != pages))
+		return;
+	sim_block_range(a, b, &start, &end);
+	pte = &w->chunks[block->ptes][sim_pte_index(a, start)];
+	for (uint32_t i = 1; i < pages; i++)
+		if (pte[i] != pte[0])
+			return;
+	block->flags = (uint16_t)((block->flags & SIM_B_BUSY) |
+				  (pte[0] & SIM_PTE_PRESENT ? SIM_B_PRESENT : 0) |
+				  (pte[0] & SIM_PTE_ARMED ? SIM_B_ARMED : 0));
+	block->node = pte[0] & SIM_PTE_NODE;
+	chunk_put(w, block->ptes);
+	block->ptes = 0;
+}
+
+/* ---- entries ---- */
+
+uint16_t sim_pte_get(const struct sim_world *w, const struct sim_area_state *a, uint64_t offset)
+{
+	const struct sim_block *block = &a->blocks[sim_block_of(a, offset)];
+
+	if (block->flags & SIM_B_PTES)
+		return w->chunks[block->ptes][sim_pte_index(a, offset)];
+	return uniform_pte(block);
+}
+
+void sim_node_account(struct sim_world *w, int node, int64_t pages)
+{
+	bool low;
+	const double floor = w->model->watermark_high * (double)w->node_capacity[node];
+
+	w->node_used[node] = (uint64_t)((int64_t)w->node_used[node] + pages);
+	assert(w->node_used[node] <= w->node_capacity[node]);
+	low = (double)(w->node_capacity[node] - w->node_used[node]) <= floor;
+	if (low == w->node_low[node])
+		return;
+	w->node_low[node] = low;
+	nb_node_watermark(w->engine, node, low, (uint64_t)w->now_ns);
+}
+
+static void account(
+	struct sim_world *w, struct sim_area_state *a, uint16_t from, uint16_t to, int64_t pages)
+{
+	if (from & SIM_PTE_PRESENT) {
+		a->node_pages[from & SIM_PTE_NODE] -= (uint64_t)pages;
+		sim_node_account(w, from & SIM_PTE_NODE, -pages);
+	}
+	if (to & SIM_PTE_PRESENT) {
+		a->node_pages[to & SIM_PTE_NODE] += (uint64_t)pages;
+		sim_node_account(w, to & SIM_PTE_NODE, pages);
+	}
+}
+
+int sim_pte_set(struct sim_world *w, struct sim_area_state *a, uint64_t offset, uint16_t pte)
+{
+	const uint32_t b = sim_block_of(a, offset);
+	struct sim_block *block = &a->blocks[b];
+	uint16_t *slot;
+	uint16_t old;
+	int err = sim_block_expand(w, a, b);
+
+	if (err)
+		return err;
+	slot = &w->chunks[block->ptes][sim_pte_index(a, offset)];
+	old = *slot;
+	*slot = pte;
+	block->present =
+		(uint16_t)(block->present + !!(pte & SIM_PTE_PRESENT) - !!(old & SIM_PTE_PRESENT));
+	block->armed = (uint16_t)(block->armed + !!(pte & SIM_PTE_ARMED) - !!(old & SIM_PTE_ARMED));
+	if ((old ^ pte) & (SIM_PTE_PRESENT | SIM_PTE_NODE))
+		account(w, a, old, pte, 1);
+	a->gen++;
+	if (a->nr_regions)
+		sim_regions_page_changed(w, a, offset, old, pte);
+	return 0;
+}
+
+/* Take the pages of a block away from the nodes they are on. */
+static void unaccount_block(struct sim_world *w, struct sim_area_state *a, uint32_t b)
+{
+	struct sim_block *block = &a->blocks[b];
+
+	if (!block->present)
+		return;
+	if (!(block->flags & SIM_B_PTES)) {
+		account(w, a, uniform_pte(block), 0, block->present);
+		return;
+	}
+	for (uint32_t i = 0; i < NB_HUGE_PAGES; i++)
+		if (w->chunks[block->ptes][i] & SIM_PTE_PRESENT)
+			account(w, a, w->chunks[block->ptes][i], 0, 1);
+}
+
+void sim_block_set(
+	struct sim_world *w, struct sim_area_state *a, uint32_t b, int node, uint16_t flags)
+{
+	struct sim_block *block = &a->blocks[b];
+	const uint32_t pages = sim_block_pages(a, b);
+
+	if (a->nr_regions)
+		sim_regions_block(w, a, b, -1);
+	if (node < 0 || block->flags & SIM_B_PTES || !(block->flags & SIM_B_PRESENT) ||
+		block->node != node) {
+		unaccount_block(w, a, b);
+		if (node >= 0)
+			account(w, a, 0, (uint16_t)(SIM_PTE_PRESENT | node), pages);
+	}
+	if (block->flags & SIM_B_PTES)
+		chunk_put(w, block->ptes);
+	*block = (struct sim_block){.flags = (uint16_t)(block->flags & SIM_B_BUSY)};
+	if (node >= 0) {
+		block->node = (uint16_t)node;
+		block->flags |= (uint16_t)(SIM_B_PRESENT | flags);
+		block->present = (uint16_t)pages;
+		block->armed = (uint16_t)(flags & SIM_B_ARMED ? pages : 0);
+	}
+	a->gen++;
+	if (a->nr_regions)
+		sim_regions_block(w, a, b, 1);
+}
+
+void sim_pages_drop(struct sim_world *w, struct sim_area_state *a)
+{
+	for (uint32_t b = 0; b < a->nr_blocks; b++)
+		if (a->blocks[b].present)
+			sim_block_set(w, a, b, -1, 0);
+}
+
+/* ---- questions ---- */
+
+static void mix_add(struct sim_mix *mix, int node, float share)
+{
+	for (unsigned int k = 0; k < mix->nr; k++)
+		if (mix->node[k] == node) {
+			mix->share[k] += share;
+			return;
+		}
+	/* More nodes than a mix holds: the last one stands for the rest. */
+	if (mix->nr == SIM_MAX_MIX) {
+		mix->share[SIM_MAX_MIX - 1] += share;
+		return;
+	}
+	mix->node[mix->nr] = (uint16_t)node;
+	mix->share[mix->nr++] = share;
+}
+
+void sim_block_mix(const struct sim_world *w, const struct sim_area_state *a, uint64_t start,
+	uint64_t end, int absent_node, struct sim_mix *mix)
+{
+	const struct sim_block *block = &a->blocks[sim_block_of(a, start)];
+	uint32_t first, last;
+	float each;
+
+	mix->nr = 0;
+	if (!(block->flags & SIM_B_PTES)) {
+		mix_add(mix, block->flags & SIM_B_PRESENT ? block->node : absent_node, 1);
+		return;
+	}
+	first = sim_pte_index(a, start);
+	last = sim_pte_index(a, end - 1);
+	each = 1 / (float)(last - first + 1);
+	for (uint32_t i = first; i <= last; i++) {
+		const uint16_t pte = w->chunks[block->ptes][i];
+
+		mix_add(mix, pte & SIM_PTE_PRESENT ? pte & SIM_PTE_NODE : absent_node, each);
+	}
+}
+
+static uint64_t node_free(const struct sim_world *w, unsigned int node)
+{
+	return w->node_capacity[node] - w->node_used[node];
+}
+
+int sim_alloc_node(const struct sim_world *w, int wanted, uint64_t pages)
+{
+	int best = -1;
+
+	if (node_free(w, (unsigned int)wanted) >= pages && !w->node_low[wanted])
+		return wanted;
+	/* As a zonelist: nearest first, those above their watermark before those below. */
+	for (int pass = 0; pass < 2 && best < 0; pass++) {
+		for (unsigned int n = 0; n < w->nr_nodes; n++) {
+			if (node_free(w, n) < pages || (pass == 0 && w->node_low[n]))
+				continue;
+			if (best < 0 || nb_distance(&w->model->topo, (unsigned int)wanted, n) <
+						nb_distance(&w->model->topo, (unsigned int)wanted,
+							(unsigned int)best))
+				best = (int)n;
+		}
+	}
+	return best;
+}
+
+static const char *check_area(
+	const struct sim_world *w, const struct sim_area_state *a, uint64_t *node_pages)
+{
+	for (uint32_t b = 0; b < a->nr_blocks; b++) {
+		const struct sim_block *block = &a->blocks[b];
+		uint32_t present = 0, armed = 0;
+
+		if (!(block->flags & SIM_B_PTES)) {
+			if (block->present !=
+				(block->flags & SIM_B_PRESENT ? sim_block_pages(a, b) : 0))
+				return "a block's present pages disagree with its flags";
+			node_pages[block->node] += block->present;
+			continue;
+		}
+		for (uint32_t i = 0; i < NB_HUGE_PAGES; i++) {
+			const uint16_t pte = w->chunks[block->ptes][i];
+
+			if (pte & SIM_PTE_ARMED && !(pte & SIM_PTE_PRESENT))
+				return "an absent page is armed";
+			present += !!(pte & SIM_PTE_PRESENT);
+			armed += !!(pte & SIM_PTE_ARMED);
+			if (pte & SIM_PTE_PRESENT)
+				node_pages[pte & SIM_PTE_NODE]++;
+		}
+		if (present != block->present || armed != block->armed)
+			return "a block's counts disagree with its entries";
+	}
+	return NULL;
+}
+
+const char *sim_pages_check(const struct sim_world *w)
+{
+	uint64_t *pages = calloc(w->nr_nodes, sizeof(*pages));
+	const char *wrong = pages ? NULL : "no memory to check with";
+
+	for (uint32_t i = 0; !wrong && i < w->nr_areas; i++)
+		wrong = check_area(w, &w->areas[i], pages);
+	for (unsigned int n = 0; !wrong && n < w->nr_nodes; n++) {
+		if (pages[n] > w->node_used[n] || w->node_used[n] > w->node_capacity[n])
+			wrong = "a node's pages disagree with its account";
+		if (pages[n] && !w->model->topo.nodes[n].mem_bytes)
+			wrong = "pages on a node without memory";
+	}
+	free(pages);
+	return wrong;
+}

@@ -1,0 +1,468 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * run: the clock of the simulation: processes come and go, ticks pass, samples are taken.
+ */
+#include "world.h"
+#include "../engine/why.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+enum { MAX_SAMPLES = 1000, PROGRESS_TICKS = 256 };
+
+void sim_fail(struct sim_world *w, int err, const char *text)
+{
+	if (w->error)
+		return;
+	w->error = nb_why(w->why, w->why_len, err, "%s on %s: at %.3f s: %s", w->load->name,
+		w->model->name, w->now_ns / 1e9, text);
+}
+
+/* ---- processes ---- */
+
+int sim_process_map(struct sim_world *w, struct sim_process *p, uint32_t area)
+{
+	struct sim_mapping *m = &p->map[area];
+
+	if (m->mapped)
+		return 0;
+	if (!nb_vma_map(w->engine, p->mm, m->area->va, m->area->va + m->area->bytes,
+		    NB_VMA_READ | NB_VMA_WRITE, (uint64_t)w->now_ns))
+		return -ENOMEM;
+	m->mapped = true;
+	m->area->mappings++;
+	if (m->area->load->policy.mode != NB_POLICY_DEFAULT)
+		return nb_vma_policy(w->engine, p->mm, m->area->va, m->area->va + m->area->bytes,
+			&m->area->load->policy, false, (uint64_t)w->now_ns);
+	return 0;
+}
+
+void sim_process_unmap(struct sim_world *w, struct sim_process *p, uint32_t area)
+{
+	struct sim_mapping *m = &p->map[area];
+
+	if (!m->mapped)
+		return;
+	m->mapped = false;
+	nb_vma_unmap(
+		w->engine, p->mm, m->area->va, m->area->va + m->area->bytes, (uint64_t)w->now_ns);
+	if (!--m->area->mappings)
+		sim_pages_drop(w, m->area);
+}
+
+static void start_process(struct sim_world *w, struct sim_process *p)
+{
+	const struct sim_process_load *load = p->load;
+
+	p->state = SIM_PROC_RUNNING;
+	p->mm = nb_mm_new(w->engine, p->id, (uint64_t)w->now_ns);
+	p->live_threads = load->nr_threads;
+	w->pool_running[load->pool]++;
+	w->waiting_processes--;
+	w->live_processes++;
+	for (uint32_t i = 0; p->mm && i < load->nr_areas && !w->error; i++)
+		if (!load->areas[i].late && sim_process_map(w, p, i))
+			sim_fail(w, -ENOMEM, "an area could not be mapped");
+	for (uint32_t i = 0; p->mm && i < load->nr_threads && !w->error; i++) {
+		struct sim_thread *t = &w->threads[load->first_thread + i];
+
+		t->task = nb_task_new(w->engine, p->mm, t->id, (uint64_t)w->now_ns);
+		if (!t->task) {
+			sim_fail(w, -ENOMEM, "no memory for a task");
+			return;
+		}
+		if (t->load->policy.mode != NB_POLICY_DEFAULT)
+			nb_task_policy(w->engine, t->task, &t->load->policy, (uint64_t)w->now_ns);
+		if (i == 0)
+			t->debt_ns += w->model->process_start;
+		sim_work_start(w, t);
+	}
+	if (!p->mm)
+		sim_fail(w, -ENOMEM, "no memory for an address space");
+}
+
+static void take_final_pages(struct sim_world *w)
+{
+	if (w->final_taken)
+		return;
+	w->final_taken = true;
+	for (uint32_t a = 0; a < w->nr_areas; a++)
+		for (unsigned int n = 0; n < w->nr_nodes; n++)
+			w->out->final_pages[n] += w->areas[a].node_pages[n];
+}
+
+void sim_process_exit(struct sim_world *w, struct sim_process *p)
+{
+	/* Short processes come and go; where pages ended up is asked of jobs whose processes all
+	 * stay. */
+	if (!w->waiting_processes)
+		take_final_pages(w);
+	for (uint32_t i = 0; i < p->load->nr_areas; i++)
+		sim_process_unmap(w, p, i);
+	nb_mm_gone(w->engine, p->mm, (uint64_t)w->now_ns);
+	p->mm = NULL;
+	p->state = SIM_PROC_DONE;
+	w->pool_running[p->load->pool]--;
+	w->live_processes--;
+}
+
+static void start_processes(struct sim_world *w)
+{
+	for (uint32_t i = 0; w->waiting_processes && i < w->load->nr_processes && !w->error; i++) {
+		struct sim_process *p = &w->processes[i];
+		const struct sim_process_load *load = p->load;
+
+		if (p->state != SIM_PROC_WAITING || load->start_s * 1e9 > w->now_ns)
+			continue;
+		if (load->concurrency && w->pool_running[load->pool] >= load->concurrency)
+			continue;
+		start_process(w, p);
+	}
+}
+
+/* ---- samples ---- */
+
+/* Keep every second sample: the series covers the whole run in at most MAX_SAMPLES points. */
+static void thin_samples(struct sim_world *w)
+{
+	struct nb_result *out = w->out;
+	const size_t n = w->nr_nodes;
+
+	for (uint32_t i = 1; i < out->nr_samples; i += 2) {
+		out->samples[i / 2] = out->samples[i];
+		memcpy(&out->node_pages[i / 2 * n], &out->node_pages[i * n], n * sizeof(uint64_t));
+	}
+	out->nr_samples /= 2;
+	w->sample_ns *= 2;
+}
+
+static double mean_scan_period(const struct sim_world *w)
+{
+	double sum = 0;
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < w->load->nr_threads; i++)
+		if (w->threads[i].task) {
+			sum += nb_task_scan_period_ms(w->threads[i].task);
+			n++;
+		}
+	return n ? sum / n : 0;
+}
+
+static void take_sample(struct sim_world *w)
+{
+	const struct nb_counters *c = nb_engine_counters(w->engine);
+	const double bytes = w->bytes - w->sample_bytes;
+	uint64_t *pages;
+
+	if (w->out->nr_samples == MAX_SAMPLES)
+		thin_samples(w);
+	w->out->samples[w->out->nr_samples] = (struct nb_sample){.time_s = w->now_ns / 1e9,
+		.local_share = bytes > 0 ? (w->local_bytes - w->sample_local) / bytes : NAN,
+		.bytes = w->bytes,
+		.scan_period_ms = mean_scan_period(w),
+		.hint_faults = c->numa_hint_faults,
+		.hint_faults_local = c->numa_hint_faults_local,
+		.pte_updates = c->numa_pte_updates,
+		.pages_migrated = c->numa_pages_migrated};
+	pages = &w->out->node_pages[(size_t)w->out->nr_samples++ * w->nr_nodes];
+	memset(pages, 0, w->nr_nodes * sizeof(*pages));
+	for (uint32_t a = 0; a < w->nr_areas; a++)
+		for (unsigned int n = 0; n < w->nr_nodes; n++)
+			pages[n] += w->areas[a].node_pages[n];
+	w->sample_bytes = w->bytes;
+	w->sample_local = w->local_bytes;
+	w->next_sample_ns = w->now_ns + w->sample_ns;
+}
+
+/* ---- setting up ---- */
+
+static int set_up_areas(struct sim_world *w)
+{
+	uint64_t next_va = UINT64_C(1) << 40;
+	uint32_t nr = 0, at = 0;
+
+	for (uint32_t p = 0; p < w->load->nr_processes; p++)
+		nr += w->load->processes[p].nr_areas;
+	w->areas = calloc(nr + 1, sizeof(*w->areas));
+	if (!w->areas)
+		return -ENOMEM;
+	for (uint32_t p = 0; p < w->load->nr_processes; p++) {
+		const struct sim_process_load *load = &w->load->processes[p];
+		struct sim_process *proc = &w->processes[p];
+		const bool joins = p > 0 && load->pool == w->load->processes[p - 1].pool;
+
+		proc->map = calloc(load->nr_areas + 1, sizeof(*proc->map));
+		if (!proc->map)
+			return -ENOMEM;
+		for (uint32_t i = 0; i < load->nr_areas; i++) {
+			/* A shared area is the one of the pool's first process. */
+			if (load->areas[i].shared && joins) {
+				proc->map[i].area = w->processes[p - 1].map[i].area;
+				continue;
+			}
+			proc->map[i].area = &w->areas[at];
+			if (sim_area_init(w, &w->areas[at++], &load->areas[i], &next_va))
+				return -ENOMEM;
+			w->nr_areas = at;
+		}
+	}
+	return 0;
+}
+
+static int set_up_threads(struct sim_world *w)
+{
+	w->threads = calloc(w->load->nr_threads + 1, sizeof(*w->threads));
+	if (!w->threads)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < w->load->nr_threads; i++) {
+		struct sim_thread *t = &w->threads[i];
+
+		t->load = &w->load->threads[i];
+		t->proc = &w->processes[t->load->process];
+		t->id = i + 1;
+		t->cpu = -1;
+		t->core_factor = 1;
+		t->pinned_node = w->options->placement && w->options->placement->thread_node
+					 ? w->options->placement->thread_node[i]
+					 : -1;
+		t->goto_left = calloc(t->load->nr_phases + 1, sizeof(*t->goto_left));
+		if (!t->goto_left)
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+static int set_up_nodes(struct sim_world *w)
+{
+	const struct nb_topology *topo = &w->model->topo;
+
+	w->nr_nodes = topo->nr_nodes;
+	w->node_capacity = calloc(w->nr_nodes, sizeof(*w->node_capacity));
+	w->node_used = calloc(w->nr_nodes, sizeof(*w->node_used));
+	w->node_low = calloc(w->nr_nodes, sizeof(*w->node_low));
+	w->copied = calloc((size_t)w->nr_nodes * w->nr_nodes, sizeof(*w->copied));
+	if (!w->node_capacity || !w->node_used || !w->node_low || !w->copied)
+		return -ENOMEM;
+	for (unsigned int n = 0; n < w->nr_nodes; n++) {
+		const bool usable = !(topo->nodes[n].flags & NB_NODE_DISALLOWED);
+
+		w->node_capacity[n] = usable ? (uint64_t)((double)topo->nodes[n].mem_bytes *
+							  (1 - w->model->reserved)) >>
+						       NB_PAGE_SHIFT
+					     : 0;
+		if (topo->nodes[n].tier == 0)
+			w->node_used[n] =
+				(uint64_t)(w->load->background_fill * (double)w->node_capacity[n]);
+	}
+	return 0;
+}
+
+static int set_up_result(struct sim_world *w)
+{
+	struct nb_result *out = w->out;
+
+	memset(out, 0, sizeof(*out));
+	out->nr_nodes = w->nr_nodes;
+	out->node_ids = calloc(w->nr_nodes, sizeof(*out->node_ids));
+	out->final_pages = calloc(w->nr_nodes, sizeof(*out->final_pages));
+	out->samples = calloc(MAX_SAMPLES, sizeof(*out->samples));
+	out->node_pages = calloc((size_t)MAX_SAMPLES * w->nr_nodes, sizeof(*out->node_pages));
+	if (!out->node_ids || !out->final_pages || !out->samples || !out->node_pages)
+		return -ENOMEM;
+	for (unsigned int n = 0; n < w->nr_nodes; n++)
+		out->node_ids[n] = w->model->topo.nodes[n].id;
+	return 0;
+}
+
+void nb_result_free(struct nb_result *r)
+{
+	free(r->node_ids);
+	free(r->final_pages);
+	free(r->samples);
+	free(r->node_pages);
+	memset(r, 0, sizeof(*r));
+}
+
+static int set_up(struct sim_world *w)
+{
+	int err;
+
+	w->tick_ns = 1e9 / w->model->hz;
+	w->epoch = 1;
+	w->next_wake_ns = INFINITY;
+	w->sample_ns =
+		w->options->sample_interval_s > 0 ? w->options->sample_interval_s * 1e9 : 1e9;
+	w->config.hz = (uint32_t)w->model->hz;
+	sim_rng_seed(&w->rng, w->options->seed);
+	w->processes = calloc(w->load->nr_processes + 1, sizeof(*w->processes));
+	w->pool_running = calloc(w->load->nr_processes + 1, sizeof(*w->pool_running));
+	if (!w->processes || !w->pool_running)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < w->load->nr_processes; i++) {
+		w->processes[i].load = &w->load->processes[i];
+		w->processes[i].id = i + 1;
+	}
+	w->waiting_processes = w->load->nr_processes;
+	err = set_up_nodes(w);
+	if (!err)
+		err = set_up_result(w);
+	if (!err)
+		err = set_up_areas(w);
+	if (!err)
+		err = set_up_threads(w);
+	if (!err)
+		err = sim_sched_init(w);
+	if (!err)
+		err = sim_memory_init(&w->memory, w->model);
+	if (err)
+		return err;
+	w->engine = sim_door_open(w);
+	return w->engine ? 0 : -ENOMEM;
+}
+
+static void tear_down(struct sim_world *w)
+{
+	for (uint32_t i = 0; w->threads && i < w->load->nr_threads; i++)
+		free(w->threads[i].goto_left);
+	for (uint32_t i = 0; w->processes && i < w->load->nr_processes; i++)
+		free(w->processes[i].map);
+	if (w->engine)
+		nb_engine_free(w->engine);
+	for (uint32_t i = 0; i < w->nr_areas; i++)
+		sim_area_free(w, &w->areas[i]);
+	sim_memory_free(&w->memory);
+	sim_sched_free(w);
+	free(w->areas);
+	free(w->threads);
+	free(w->processes);
+	free(w->pool_running);
+	free(w->node_capacity);
+	free(w->node_used);
+	free(w->node_low);
+	free(w->copied);
+	free(w->chunks);
+	free(w->moves);
+}
+
+/* ---- the clock ---- */
+
+static void deep_check(struct sim_world *w)
+{
+	const char *wrong = nb_engine_check(w->engine);
+
+	if (!wrong)
+		wrong = sim_pages_check(w);
+	if (!wrong)
+		wrong = sim_sched_check(w);
+	if (wrong)
+		sim_fail(w, -EPROTO, wrong);
+}
+
+static void tick(struct sim_world *w)
+{
+	if (w->waiting_processes)
+		start_processes(w);
+	sim_work_wake(w);
+	sim_sched_tick(w);
+	if (w->nr_moves)
+		sim_moves_finish(w);
+	sim_demand(w);
+	sim_work_tick(w);
+}
+
+static bool finished(const struct sim_world *w)
+{
+	return !w->live_processes && !w->waiting_processes;
+}
+
+static bool keep_going(struct sim_world *w, uint64_t ticks, uint64_t *next_progress_ms)
+{
+	struct timespec ts;
+	uint64_t ms;
+
+	if (!w->options->progress || ticks % PROGRESS_TICKS)
+		return true;
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	ms = (uint64_t)ts.tv_sec * 1000 + (uint64_t)ts.tv_nsec / 1000000;
+	if (ms < *next_progress_ms)
+		return true;
+	*next_progress_ms = ms + 100;
+	if (!w->options->progress(w->options->progress_ctx, w->now_ns / 1e9))
+		return true;
+	sim_fail(w, -EINTR, "interrupted");
+	return false;
+}
+
+static void run_clock(struct sim_world *w)
+{
+	const double limit = w->load->time_limit_s > 0 ? w->load->time_limit_s * 1e9 : INFINITY;
+	uint64_t next_progress_ms = 0;
+
+	for (uint64_t ticks = 0; !w->error && !finished(w); ticks++) {
+		w->now_ns = (double)ticks * w->tick_ns;
+		if (w->now_ns >= limit) {
+			w->out->timed_out = true;
+			w->end_ns = limit;
+			break;
+		}
+		if (w->now_ns >= w->next_sample_ns) {
+			if (w->options->check)
+				deep_check(w);
+			take_sample(w);
+		}
+		if (!keep_going(w, ticks, &next_progress_ms))
+			break;
+		tick(w);
+	}
+}
+
+static void finish_result(struct sim_world *w)
+{
+	struct nb_result *out = w->out;
+
+	if (w->end_ns > w->now_ns)
+		w->now_ns = w->end_ns;
+	take_final_pages(w);
+	out->elapsed_s = w->end_ns / 1e9;
+	out->bytes = w->bytes;
+	out->local_share = w->bytes > 0 ? w->local_bytes / w->bytes : NAN;
+	out->operations = w->load->op_bytes > 0 ? w->bytes / w->load->op_bytes : 0;
+	out->counters = *nb_engine_counters(w->engine);
+	for (uint32_t i = 0; i < w->load->nr_threads; i++) {
+		out->user_s += w->threads[i].user_ns / 1e9;
+		out->system_s += w->threads[i].system_ns / 1e9;
+	}
+}
+
+int sim_run(struct nb_result *out, const struct sim_model *m, const struct sim_load *load,
+	const struct nb_config *config, const struct sim_options *options, char *why,
+	size_t why_len)
+{
+	struct sim_world w = {.model = m,
+		.load = load,
+		.options = options,
+		.config = *config,
+		.out = out,
+		.why = why,
+		.why_len = why_len};
+	int err = set_up(&w);
+
+	if (err)
+		nb_why(why, why_len, err, "%s on %s: %s", load->name, m->name,
+			"no memory to simulate it");
+	if (!err) {
+		run_clock(&w);
+		err = w.error;
+	}
+	if (!err)
+		finish_result(&w);
+	else
+		nb_result_free(out);
+	tear_down(&w);
+	return err;
+}

@@ -1,0 +1,522 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * work: what a thread does with its time: the phases of its job, and the access patterns in them.
+ */
+#include "world.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+
+enum { MAX_INSTANT_PHASES = 100000 };
+
+static const struct sim_phase *phase_of(const struct sim_thread *t)
+{
+	return &t->load->phases[t->in_phase];
+}
+
+static bool is_random(uint8_t kind)
+{
+	return kind == SIM_PHASE_UNIFORM || kind == SIM_PHASE_ZIPF || kind == SIM_PHASE_CHASE ||
+	       kind == SIM_PHASE_HOTSET;
+}
+
+/* ---- entering phases ---- */
+
+static void set_slice(struct sim_thread *t)
+{
+	const struct sim_phase *p = phase_of(t);
+	const uint64_t bytes = t->area->bytes;
+	const uint64_t n = t->proc->load->nr_threads;
+	const uint64_t pages = bytes >> NB_PAGE_SHIFT;
+
+	t->slice_start = 0;
+	t->slice_end = bytes;
+	if (p->slice == SIM_SLICE_ALL)
+		return;
+	t->slice_start = pages * t->load->number / n << NB_PAGE_SHIFT;
+	t->slice_end = pages * (t->load->number + 1) / n << NB_PAGE_SHIFT;
+}
+
+static bool set_area(struct sim_world *w, struct sim_thread *t)
+{
+	struct sim_mapping *m = &t->proc->map[phase_of(t)->area];
+
+	t->area = m->area;
+	set_slice(t);
+	if (m->mapped && t->slice_end > t->slice_start)
+		return true;
+	sim_fail(w, -EINVAL,
+		m->mapped ? "a thread's slice of its area is empty"
+			  : "a phase uses an area that is not mapped");
+	return false;
+}
+
+static void set_regions(struct sim_world *w, struct sim_thread *t)
+{
+	const struct sim_phase *p = phase_of(t);
+
+	t->own = sim_region_get(w, t->area, t->slice_start, t->slice_end, p);
+	t->all = p->shared_ratio > 0 ? sim_region_get(w, t->area, 0, t->area->bytes, p) : NULL;
+	if (!t->own || (p->shared_ratio > 0 && !t->all))
+		sim_fail(w, -ENOMEM, "no memory for an access pattern");
+	t->own_version = t->own ? t->own->version - 1 : 0;
+}
+
+static void block(struct sim_world *w, struct sim_thread *t, uint8_t state)
+{
+	if (t->cpu >= 0 && t->state == SIM_T_RUNNABLE)
+		sim_sched_sleep(w, t);
+	t->state = state;
+}
+
+static void unblock(struct sim_world *w, struct sim_thread *t);
+
+/* Let go everybody of the process who waits in `state`. */
+static void release(struct sim_world *w, struct sim_process *p, uint8_t state)
+{
+	for (uint32_t i = 0; i < p->load->nr_threads; i++) {
+		struct sim_thread *t = &w->threads[p->load->first_thread + i];
+
+		if (t->state == state)
+			unblock(w, t);
+	}
+}
+
+static void thread_done(struct sim_world *w, struct sim_thread *t)
+{
+	struct sim_process *p = t->proc;
+
+	block(w, t, SIM_T_DONE);
+	nb_task_gone(w->engine, t->task, (uint64_t)w->now_ns);
+	t->task = NULL;
+	p->live_threads--;
+	if (!p->live_threads) {
+		w->end_ns = w->now_ns + w->used_ns;
+		sim_process_exit(w, p);
+	} else if (p->at_barrier && p->at_barrier == p->live_threads) {
+		p->at_barrier = 0;
+		release(w, p, SIM_T_BARRIER);
+	}
+}
+
+static void set_policy(struct sim_world *w, struct sim_thread *t, const struct sim_phase *p)
+{
+	int err = 0;
+
+	if (p->kind == SIM_PHASE_POLICY) {
+		nb_task_policy(w->engine, t->task, &p->policy, (uint64_t)w->now_ns);
+		return;
+	}
+	if (!set_area(w, t))
+		return;
+	w->kernel_ns = 0;
+	err = nb_vma_policy(w->engine, t->proc->mm, t->area->va + t->slice_start,
+		t->area->va + t->slice_end, &p->policy, p->lazy, (uint64_t)w->now_ns);
+	t->debt_ns += w->kernel_ns;
+	/* A system without lazy moves or NOOP refuses them, as its kernel would: the program goes
+	 * on. */
+	if (err && err != -EOPNOTSUPP)
+		sim_fail(w, err, "mbind was refused");
+}
+
+static int next_phase(struct sim_thread *t)
+{
+	const struct sim_phase *p = phase_of(t);
+
+	if (p->kind != SIM_PHASE_GOTO)
+		return t->in_phase + 1;
+	if (p->loops > 0) {
+		if (!t->goto_left[t->in_phase])
+			t->goto_left[t->in_phase] = (uint32_t)p->loops + 1;
+		if (!--t->goto_left[t->in_phase])
+			return t->in_phase + 1;
+	}
+	return p->target;
+}
+
+/* Enter phase t->in_phase. True: it is over already (or the thread is blocked: state says so). */
+static bool enter_phase(struct sim_world *w, struct sim_thread *t)
+{
+	const struct sim_phase *p = phase_of(t);
+	struct sim_process *proc = t->proc;
+
+	t->done_bytes = 0;
+	t->done_ns = 0;
+	t->clean_end = 0;
+	t->rate_epoch = 0;
+	if (p->main_only && t->load->number != 0) {
+		if (proc->main_done > t->in_phase)
+			return true;
+		block(w, t, SIM_T_MAIN);
+		return true;
+	}
+	switch ((enum sim_phase_kind)p->kind) {
+	case SIM_PHASE_SWEEP:
+		if (set_area(w, t)) {
+			t->pos = (double)t->slice_start;
+			t->loops_left = p->loops;
+		}
+		return false;
+	case SIM_PHASE_UNIFORM:
+	case SIM_PHASE_ZIPF:
+	case SIM_PHASE_CHASE:
+	case SIM_PHASE_HOTSET:
+		if (set_area(w, t))
+			set_regions(w, t);
+		return false;
+	case SIM_PHASE_COMPUTE:
+		return false;
+	case SIM_PHASE_SLEEP:
+		t->wake_ns = w->now_ns + w->used_ns + p->time_s * 1e9;
+		if (t->wake_ns < w->next_wake_ns)
+			w->next_wake_ns = t->wake_ns;
+		block(w, t, SIM_T_SLEEPING);
+		return true;
+	case SIM_PHASE_BARRIER:
+		if (++proc->at_barrier < proc->live_threads) {
+			block(w, t, SIM_T_BARRIER);
+			return true;
+		}
+		proc->at_barrier = 0;
+		release(w, proc, SIM_T_BARRIER);
+		return true;
+	case SIM_PHASE_POLICY:
+	case SIM_PHASE_MBIND:
+		set_policy(w, t, p);
+		return true;
+	case SIM_PHASE_MAP:
+		if (sim_process_map(w, proc, p->area))
+			sim_fail(w, -ENOMEM, "an area could not be mapped");
+		return true;
+	case SIM_PHASE_UNMAP:
+		sim_process_unmap(w, proc, p->area);
+		return true;
+	case SIM_PHASE_GOTO:
+	case SIM_NR_PHASE_KINDS:
+		return true;
+	}
+	return true;
+}
+
+/* Thread 0 passed a main-only phase: the others need not wait for it any more. */
+static void main_passed(struct sim_world *w, struct sim_thread *t)
+{
+	if (t->load->number != 0 || !phase_of(t)->main_only)
+		return;
+	if (t->proc->main_done <= t->in_phase)
+		t->proc->main_done = (uint32_t)t->in_phase + 1;
+	release(w, t->proc, SIM_T_MAIN);
+}
+
+/* From the end of a phase to the next one that takes time, or to being blocked or done. */
+static void go_on(struct sim_world *w, struct sim_thread *t)
+{
+	for (int i = 0; i < MAX_INSTANT_PHASES && !w->error; i++) {
+		int next;
+
+		main_passed(w, t);
+		next = next_phase(t);
+		if (next >= (int)t->load->nr_phases) {
+			thread_done(w, t);
+			return;
+		}
+		t->in_phase = (uint16_t)next;
+		if (!enter_phase(w, t) || (t->state != SIM_T_RUNNABLE && t->state != SIM_T_NEW))
+			return;
+	}
+	if (!w->error)
+		sim_fail(w, -ELOOP, "a thread's phases go round without taking time");
+}
+
+static void unblock(struct sim_world *w, struct sim_thread *t)
+{
+	t->state = SIM_T_NEW;
+	go_on(w, t);
+	if (t->state == SIM_T_NEW)
+		sim_sched_wake(w, t);
+}
+
+void sim_work_start(struct sim_world *w, struct sim_thread *t)
+{
+	t->state = SIM_T_NEW;
+	t->in_phase = 0;
+	if (enter_phase(w, t) && t->state == SIM_T_NEW)
+		go_on(w, t);
+	if (t->state == SIM_T_NEW)
+		sim_sched_wake(w, t);
+}
+
+void sim_work_wake(struct sim_world *w)
+{
+	if (w->now_ns < w->next_wake_ns)
+		return;
+	w->next_wake_ns = INFINITY;
+	for (uint32_t i = 0; i < w->load->nr_threads; i++) {
+		struct sim_thread *t = &w->threads[i];
+
+		if (t->state != SIM_T_SLEEPING)
+			continue;
+		if (t->wake_ns <= w->now_ns)
+			unblock(w, t);
+		else if (t->wake_ns < w->next_wake_ns)
+			w->next_wake_ns = t->wake_ns;
+	}
+}
+
+/* ---- using time ---- */
+
+static void account_bytes(struct sim_world *w, struct sim_thread *t, double bytes)
+{
+	double local = 0;
+
+	for (unsigned int k = 0; k < t->mix.nr; k++)
+		if (t->mix.node[k] == t->node)
+			local += (double)t->mix.share[k];
+	t->done_bytes += bytes;
+	w->bytes += bytes;
+	w->local_bytes += bytes * local;
+}
+
+/* Pay for kernel work and waits first; returns what is left of `left`. */
+static double pay(struct sim_world *w, struct sim_thread *t, double left)
+{
+	const double now = w->now_ns + w->tick_ns - left;
+
+	if (t->wait_until_ns > now) {
+		const double wait = t->wait_until_ns - now;
+
+		left -= wait < left ? wait : left;
+	}
+	if (t->debt_ns > 0) {
+		const double d = t->debt_ns < left ? t->debt_ns : left;
+
+		t->debt_ns -= d;
+		t->system_ns += d;
+		left -= d;
+	}
+	return left;
+}
+
+static void use(struct sim_thread *t, double ns)
+{
+	t->user_ns += ns;
+	t->done_ns += ns;
+}
+
+static double rate_now(struct sim_world *w, struct sim_thread *t)
+{
+	if (t->rate_epoch != w->epoch) {
+		t->rate = sim_rate_of(w, t, &t->mix);
+		t->rate_epoch = w->epoch;
+	}
+	return t->rate;
+}
+
+static bool time_is_up(const struct sim_thread *t)
+{
+	const double limit = phase_of(t)->time_s;
+
+	return limit > 0 && t->done_ns >= limit * 1e9;
+}
+
+static double sweep(struct sim_world *w, struct sim_thread *t, double left)
+{
+	double bytes, ns, rate;
+
+	if (t->clean_gen != t->area->gen || t->pos >= t->clean_end) {
+		if (!sim_sweep_establish(w, t) || t->debt_ns > 0 || t->wait_until_ns > w->now_ns)
+			return left;
+	}
+	rate = rate_now(w, t);
+	bytes = rate * left;
+	ns = left;
+	if (t->pos + bytes >= t->clean_end) {
+		bytes = t->clean_end - t->pos;
+		ns = bytes / rate;
+	}
+	t->pos += bytes;
+	account_bytes(w, t, bytes);
+	use(t, ns);
+	if (t->pos >= (double)t->slice_end) {
+		t->pos = (double)t->slice_start;
+		t->loops_left--;
+		if (phase_of(t)->loops > 0 && t->loops_left <= 0) {
+			w->used_ns = w->tick_ns - left + ns;
+			go_on(w, t);
+			return left - ns;
+		}
+	}
+	if (time_is_up(t))
+		go_on(w, t);
+	return left - ns;
+}
+
+/* One of the regions' pages that need attention was hit. */
+static void random_touch(
+	struct sim_world *w, struct sim_thread *t, double own_wants, double all_wants)
+{
+	const struct sim_phase *p = phase_of(t);
+	const bool own = !t->all || sim_rng_unit(&w->rng) * (own_wants + all_wants) < own_wants;
+	struct sim_region *r = own ? t->own : t->all;
+	const uint64_t offset = sim_region_pick(w, r);
+	double cost;
+
+	if (offset == UINT64_MAX) {
+		r->wants = 0;
+		return;
+	}
+	cost = sim_touch_page(
+		w, t, offset, p->write_ratio >= 1 || sim_rng_unit(&w->rng) < p->write_ratio);
+	if (cost < 0)
+		return;
+	sim_block_contract(w, t->area, sim_block_of(t->area, offset));
+	t->debt_ns += cost;
+}
+
+static double random_accesses(struct sim_world *w, struct sim_thread *t, double left)
+{
+	const struct sim_phase *p = phase_of(t);
+	const double own_wants = (1 - p->shared_ratio) * t->own->wants;
+	const double all_wants = t->all ? p->shared_ratio * t->all->wants : 0;
+	const double each = p->access_bytes / rate_now(w, t) + p->compute_ns / t->core_factor;
+	double n = left / each;
+	bool hit = false;
+
+	if (own_wants + all_wants > 0) {
+		const double gap = sim_rng_exponential(&w->rng, 1 / (own_wants + all_wants));
+
+		hit = gap < n;
+		if (hit)
+			n = gap;
+	}
+	if (p->bytes > 0 && t->done_bytes + n * p->access_bytes >= p->bytes) {
+		n = (p->bytes - t->done_bytes) / p->access_bytes;
+		hit = false;
+	}
+	if (p->time_s > 0 && t->done_ns + n * each > p->time_s * 1e9)
+		n = (p->time_s * 1e9 - t->done_ns) / each;
+	account_bytes(w, t, n * p->access_bytes);
+	use(t, n * each);
+	if (hit)
+		random_touch(w, t, own_wants, all_wants);
+	if ((p->bytes > 0 && t->done_bytes >= p->bytes * (1 - 1e-12)) ||
+		(p->time_s > 0 && t->done_ns >= p->time_s * 1e9 - 1)) {
+		w->used_ns = w->tick_ns - left + n * each;
+		go_on(w, t);
+	}
+	return left - n * each;
+}
+
+static double compute(struct sim_world *w, struct sim_thread *t, double left)
+{
+	const double need = phase_of(t)->time_s * 1e9 - t->done_ns;
+	double done = left * t->core_factor;
+
+	if (done < need) {
+		t->user_ns += left;
+		t->done_ns += done;
+		return 0;
+	}
+	t->user_ns += need / t->core_factor;
+	left -= need / t->core_factor;
+	w->used_ns = w->tick_ns - left;
+	go_on(w, t);
+	return left;
+}
+
+static void run_thread(struct sim_world *w, struct sim_thread *t)
+{
+	double left = w->tick_ns;
+	double stuck = 0;
+
+	while (left > 1e-3 && t->current && t->state == SIM_T_RUNNABLE && !w->error) {
+		const double before = left;
+
+		left = pay(w, t, left);
+		if (left <= 1e-3)
+			break;
+		if (phase_of(t)->kind == SIM_PHASE_SWEEP)
+			left = sweep(w, t, left);
+		else if (is_random(phase_of(t)->kind))
+			left = random_accesses(w, t, left);
+		else
+			left = compute(w, t, left);
+		stuck = left < before ? 0 : stuck + 1;
+		if (stuck > 1e7)
+			sim_fail(w, -ELOOP, "a thread does not get on");
+	}
+	t->runtime_ns += w->tick_ns;
+}
+
+/* ---- a tick ---- */
+
+/* A sweep that stays within its clean run: nothing can happen to it this tick. */
+static bool run_fast(struct sim_world *w, struct sim_thread *t)
+{
+	const struct sim_phase *p = phase_of(t);
+	double bytes;
+
+	if (p->kind != SIM_PHASE_SWEEP || t->debt_ns > 0 || t->wait_until_ns > w->now_ns ||
+		p->time_s > 0 || t->clean_gen != t->area->gen)
+		return false;
+	bytes = rate_now(w, t) * w->tick_ns;
+	if (t->pos + bytes >= t->clean_end)
+		return false;
+	t->pos += bytes;
+	account_bytes(w, t, bytes);
+	use(t, w->tick_ns);
+	t->runtime_ns += w->tick_ns;
+	return true;
+}
+
+/* When it will reach the end of what it knows: those who get there first act first. */
+static double time_to_care(struct sim_world *w, struct sim_thread *t)
+{
+	if (phase_of(t)->kind != SIM_PHASE_SWEEP || t->clean_gen != t->area->gen ||
+		t->clean_end <= t->pos)
+		return t->debt_ns;
+	return t->debt_ns + (t->clean_end - t->pos) / rate_now(w, t);
+}
+
+static void add_slow(struct sim_world *w, uint32_t n, uint32_t thread)
+{
+	const double key = time_to_care(w, &w->threads[thread]);
+
+	while (n && w->slow_key[n - 1] > key) {
+		w->slow_key[n] = w->slow_key[n - 1];
+		w->slow_list[n] = w->slow_list[n - 1];
+		n--;
+	}
+	w->slow_key[n] = key;
+	w->slow_list[n] = thread;
+}
+
+static void engine_tick(struct sim_world *w, struct sim_thread *t)
+{
+	if (!t->task || nb_task_tick_idle(t->task, (uint64_t)t->runtime_ns, (uint64_t)w->now_ns))
+		return;
+	w->kernel_ns = 0;
+	nb_task_tick(w->engine, t->task, (uint64_t)t->runtime_ns, t->node, (uint64_t)w->now_ns);
+	t->debt_ns += w->kernel_ns;
+}
+
+void sim_work_tick(struct sim_world *w)
+{
+	uint32_t slow = 0;
+
+	for (uint32_t i = 0; i < w->nr_run; i++)
+		if (!run_fast(w, &w->threads[w->run_list[i]]))
+			add_slow(w, slow++, w->run_list[i]);
+	for (uint32_t i = 0; i < slow && !w->error; i++) {
+		w->used_ns = 0;
+		run_thread(w, &w->threads[w->slow_list[i]]);
+	}
+	for (uint32_t i = 0; i < w->nr_run; i++) {
+		struct sim_thread *t = &w->threads[w->run_list[i]];
+
+		if (t->state == SIM_T_RUNNABLE)
+			engine_tick(w, t);
+	}
+}

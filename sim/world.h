@@ -1,0 +1,320 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * world: the state of one simulation; private to sim/. Rooms:
+ *   pages.c    page tables: 2 MiB blocks, 4 KiB entries where a block's pages differ; who is on
+ * which node attention.c which armed or absent page a random access pattern meets next touch.c
+ * first touches, hint faults and moves, with their costs door.c     the machine side of
+ * engine/machine.h sched.c    CPUs, run queues, placement, balancing work.c     what a thread does
+ * with a tick: phases and access patterns run.c      the clock
+ *
+ * Addresses in an area are offsets in bytes from its start. Times are ns. Nodes are indexes.
+ */
+#ifndef NB_SIM_WORLD_H
+#define NB_SIM_WORLD_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "../engine/counters.h"
+#include "../engine/machine.h"
+#include "../engine/result.h"
+#include "job.h"
+#include "memory.h"
+#include "model.h"
+#include "rng.h"
+#include "sim.h"
+
+/* ---- page tables ---- */
+
+enum sim_block_flags {
+	SIM_B_PRESENT = 1 << 0, /* alike: every page present, on `node` */
+	SIM_B_ARMED = 1 << 1,	/* alike: every page armed (a huge page: its PMD) */
+	SIM_B_HUGE = 1 << 2,	/* one huge page */
+	SIM_B_PMD = 1 << 3,	/* small pages, armed as one PMD */
+	SIM_B_BUSY = 1 << 4,	/* being moved until `busy_until` of the move in sim_world.moves */
+	SIM_B_PTES = 1 << 5,	/* pages differ: see `ptes` */
+};
+
+/* 2 MiB of an area (its first and last may hold less). 12 bytes. */
+struct sim_block {
+	uint32_t ptes; /* with SIM_B_PTES: chunk in sim_world.chunks */
+	uint16_t node;
+	uint16_t flags;
+	uint16_t present; /* pages */
+	uint16_t armed;	  /* pages */
+};
+
+enum sim_pte_bits { SIM_PTE_PRESENT = 0x8000, SIM_PTE_ARMED = 0x4000, SIM_PTE_NODE = 0x03ff };
+
+/* Random access patterns see a region: part of an area, with a popularity per page. */
+struct sim_region {
+	struct sim_area_state *area;
+	uint64_t start, end; /* offsets, page aligned */
+	uint8_t kind;	     /* enum sim_phase_kind */
+	double theta, hot_ratio, hot_share;
+	double scale; /* popularity of one page = scale x shape */
+	uint64_t nr_pages,
+		stride; /* ranks are scattered by multiplication with a stride prime to nr_pages */
+	float *shape;	/* [nr_pages] where that is small enough; NULL = computed */
+	double *node_share;  /* [nr_nodes] popularity of the pages on that node */
+	double *block_wants; /* [nr_blocks] popularity of pages that need attention: armed or absent
+			      */
+	double *tree;	     /* [nr_blocks + 1] Fenwick sums over block_wants */
+	uint32_t first_block, nr_blocks;
+	double wants;	  /* their sum */
+	uint32_t version; /* changes when node_share does */
+};
+
+struct sim_area_state {
+	const struct sim_area *load;
+	uint64_t va; /* of its first byte; unique among all areas */
+	uint64_t bytes;
+	uint32_t nr_blocks;
+	uint32_t gen;	   /* changes with every change of an entry: cached runs end */
+	uint32_t mappings; /* processes that map it now */
+	struct sim_block *blocks;
+	uint64_t *node_pages; /* [nr_nodes] */
+	uint32_t nr_regions;
+	struct sim_region **regions;
+};
+
+/* ---- processes and threads ---- */
+
+struct sim_mapping {
+	struct sim_area_state *area;
+	bool mapped;
+};
+
+enum sim_process_state { SIM_PROC_WAITING, SIM_PROC_RUNNING, SIM_PROC_DONE };
+
+struct sim_process {
+	const struct sim_process_load *load;
+	uint32_t id; /* mm id: index + 1 */
+	uint8_t state;
+	struct nb_mm *mm;
+	struct sim_mapping *map; /* [load->nr_areas] */
+	uint32_t live_threads, at_barrier;
+	uint32_t main_done; /* main-only phases finished by thread 0 */
+};
+
+enum sim_thread_state {
+	SIM_T_NEW,
+	SIM_T_RUNNABLE, /* on a CPU or in its queue */
+	SIM_T_SLEEPING, /* until wake_ns */
+	SIM_T_BARRIER,
+	SIM_T_MAIN, /* waits for a main-only phase */
+	SIM_T_DONE
+};
+
+enum { SIM_MAX_MIX = 16 };
+
+/* Where accesses of the moment go: shares of bytes by node. */
+struct sim_mix {
+	uint8_t nr;
+	uint16_t node[SIM_MAX_MIX];
+	float share[SIM_MAX_MIX];
+};
+
+struct sim_thread {
+	/* hot: looked at every tick */
+	double pos;	      /* sweep: offset in the area */
+	double clean_end;     /* sweep: nothing needs attention from pos up to here */
+	double rate;	      /* bytes/ns in the present mix, 0 = not known */
+	double debt_ns;	      /* kernel work done on its behalf, still to be paid with its time */
+	double wait_until_ns; /* blocked in a fault until then */
+	uint32_t clean_gen;   /* area->gen that clean_end was found at */
+	int32_t cpu;	      /* CPU id it runs on or queues at, -1 */
+	int16_t node;	      /* of that CPU */
+	uint16_t in_phase;    /* phase number */
+	uint8_t state;
+	bool current;	     /* running, not queued */
+	uint32_t rate_epoch; /* sim_world.epoch that rate was reckoned at */
+	struct sim_mix mix;  /* bytes by node, from pos on */
+	struct sim_mix want; /* CPU time by node, this tick: its demand on memory */
+	/* warm */
+	struct nb_task *task;
+	struct sim_process *proc;
+	const struct sim_thread_load *load;
+	struct sim_area_state *area; /* of the phase */
+	uint64_t slice_start, slice_end;
+	struct sim_region *own, *all; /* random patterns */
+	uint32_t own_version, all_version;
+	double done_bytes, done_ns; /* in this phase */
+	double loops_left;
+	double write_debt;
+	uint32_t *goto_left; /* [nr_phases] */
+	double runtime_ns, user_ns, system_ns, wake_ns;
+	double slice_left_ns; /* of the CPU timeslice */
+	double core_factor;   /* speed on this core now: 1, or less with busy siblings */
+	int32_t pinned_node;  /* placement: kept on this node; -1 = free */
+	uint32_t id;	      /* task id: index + 1 */
+	uint32_t queue_next;  /* run queue link: index + 1, 0 = end */
+};
+
+struct sim_cpu {
+	int16_t node;
+	bool usable;
+	int32_t core;
+	uint32_t current;     /* thread index + 1, 0 = idle */
+	uint32_t queue, tail; /* waiting threads: index + 1 */
+	uint32_t nr_running;
+};
+
+/* A huge page on its way. */
+struct sim_move {
+	struct sim_area_state *area;
+	uint32_t block;
+	uint16_t from; /* node it leaves */
+	double until_ns;
+};
+
+struct sim_world {
+	const struct sim_model *model;
+	const struct sim_load *load;
+	const struct sim_options *options;
+	struct nb_config config;
+	struct nb_engine *engine;
+	struct sim_memory memory;
+	struct sim_rng rng;
+	double now_ns, tick_ns;
+	unsigned int nr_nodes;
+	uint32_t nr_areas;
+	struct sim_area_state *areas;
+	struct sim_process *processes;
+	struct sim_thread *threads;
+	struct sim_cpu *cpus; /* [cpu_ids] */
+	uint32_t *core_busy;  /* [cores] running threads */
+	uint32_t *run_list;   /* indexes of running threads, ascending */
+	uint32_t nr_run;
+	bool run_list_stale, demand_stale;
+	uint32_t epoch;	     /* counts solutions of memory */
+	double next_wake_ns; /* earliest sleeper */
+	double used_ns;	     /* how much of the tick the thread at work has used */
+	double end_ns;	     /* when the last process ended */
+	uint32_t *slow_list; /* scratch: threads that need care this tick */
+	double *slow_key;
+	uint32_t nr_waiting; /* runnable but not running */
+	uint32_t live_processes, waiting_processes;
+	uint32_t *pool_running; /* [nr_processes] running processes of each pool */
+	double next_balance_ns;
+	/* memory */
+	uint64_t *node_capacity; /* [nr_nodes] pages */
+	uint64_t *node_used;
+	bool *node_low;
+	double *copied; /* [nr_nodes^2] bytes since the last tick */
+	bool copies;	/* some of the capacity is taken by copies this tick */
+	uint16_t (*chunks)[NB_HUGE_PAGES];
+	uint32_t nr_chunks, max_chunks, free_chunk; /* free list through the first two entries */
+	uint32_t nr_moves, max_moves;
+	struct sim_move *moves;
+	int error; /* first failure inside a callback */
+	char *why;
+	size_t why_len;
+	/* the request that came out of the hint fault being handled */
+	bool move_wanted, was_split;
+	bool refuse_moves; /* the page is on its way already */
+	double kernel_ns;  /* kernel work done in a callback, for the caller to charge */
+	struct nb_move_request move;
+	/* totals */
+	double bytes, local_bytes, sample_bytes, sample_local;
+	struct nb_result *out;
+	double next_sample_ns, sample_ns;
+	uint32_t max_samples;
+	bool final_taken;
+};
+
+/* pages.c */
+int sim_area_init(struct sim_world *w, struct sim_area_state *a, const struct sim_area *load,
+	uint64_t *next_va);
+void sim_area_free(struct sim_world *w, struct sim_area_state *a);
+uint32_t sim_block_of(const struct sim_area_state *a, uint64_t offset);
+/* Offsets of the pages of block b: [*start, *end). */
+void sim_block_range(const struct sim_area_state *a, uint32_t b, uint64_t *start, uint64_t *end);
+static inline uint32_t sim_block_pages(const struct sim_area_state *a, uint32_t b)
+{
+	uint64_t start, end;
+
+	sim_block_range(a, b, &start, &end);
+	return (uint32_t)((end - start) >> NB_PAGE_SHIFT);
+}
+bool sim_block_whole(const struct sim_area_state *a, uint32_t b);
+/* PTE number, in its block, of the page at offset. */
+uint32_t sim_pte_index(const struct sim_area_state *a, uint64_t offset);
+int sim_block_expand(struct sim_world *w, struct sim_area_state *a, uint32_t b);
+void sim_block_contract(struct sim_world *w, struct sim_area_state *a, uint32_t b);
+uint16_t sim_pte_get(const struct sim_world *w, const struct sim_area_state *a, uint64_t offset);
+int sim_pte_set(struct sim_world *w, struct sim_area_state *a, uint64_t offset, uint16_t pte);
+/* Every page of the block at once. node < 0: absent. */
+void sim_block_set(
+	struct sim_world *w, struct sim_area_state *a, uint32_t b, int node, uint16_t flags);
+void sim_pages_drop(struct sim_world *w, struct sim_area_state *a);
+/* Shares by node of the pages in [start, end) of one block; absent pages count for `absent_node`.
+ */
+void sim_block_mix(const struct sim_world *w, const struct sim_area_state *a, uint64_t start,
+	uint64_t end, int absent_node, struct sim_mix *mix);
+/* A node with a free page: `wanted`, else the nearest; -1 when memory is out. */
+int sim_alloc_node(const struct sim_world *w, int wanted, uint64_t pages);
+void sim_node_account(struct sim_world *w, int node, int64_t pages);
+const char *sim_pages_check(const struct sim_world *w);
+
+/* attention.c */
+struct sim_region *sim_region_get(struct sim_world *w, struct sim_area_state *a, uint64_t start,
+	uint64_t end, const struct sim_phase *phase);
+void sim_region_free(struct sim_region *r);
+/* A block is about to change as a whole (sign = -1), or just did (1). */
+void sim_regions_block(struct sim_world *w, struct sim_area_state *a, uint32_t b, double sign);
+/* One page changed from pte `from` to `to`. */
+void sim_regions_page_changed(
+	struct sim_world *w, struct sim_area_state *a, uint64_t offset, uint16_t from, uint16_t to);
+/* A page that needs attention, by popularity; UINT64_MAX when none does. */
+uint64_t sim_region_pick(struct sim_world *w, const struct sim_region *r);
+
+/* touch.c: make the pages of [offset, end) (one block) usable for t; returns ns of kernel work, or
+ * < 0 on error. */
+double sim_touch_block(
+	struct sim_world *w, struct sim_thread *t, uint64_t offset, uint64_t end, bool write);
+double sim_touch_page(struct sim_world *w, struct sim_thread *t, uint64_t offset, bool write);
+/* The move the block is in, or NULL. */
+const struct sim_move *sim_move_of(
+	const struct sim_world *w, const struct sim_area_state *a, uint32_t b);
+/* What a flush of this process's range costs: this CPU and an interrupt to each other one that runs
+ * it. */
+double sim_flush_cost(const struct sim_world *w, const struct sim_process *p);
+void sim_moves_finish(struct sim_world *w);
+
+/* placed.c: static placements. The node of a page under the placement in force; only when there is one. */
+int sim_placed_node(const struct sim_world *w, const struct sim_thread *t, uint64_t offset);
+
+/* door.c */
+struct nb_engine *sim_door_open(struct sim_world *w);
+struct sim_area_state *sim_area_at(struct sim_world *w, uint64_t va);
+
+/* sched.c */
+int sim_sched_init(struct sim_world *w);
+void sim_sched_free(struct sim_world *w);
+void sim_sched_wake(struct sim_world *w, struct sim_thread *t);
+void sim_sched_sleep(struct sim_world *w, struct sim_thread *t);
+void sim_sched_tick(struct sim_world *w);
+int sim_sched_run_on(struct sim_world *w, struct sim_thread *t, int node);
+void sim_sched_refresh(struct sim_world *w);
+const char *sim_sched_check(const struct sim_world *w);
+
+/* work.c */
+void sim_work_start(struct sim_world *w, struct sim_thread *t);
+void sim_work_wake(struct sim_world *w);
+void sim_work_tick(struct sim_world *w);
+/* demand.c: what threads ask of memory this tick, and the rates that come out */
+void sim_demand(struct sim_world *w);
+double sim_rate_of(
+	const struct sim_world *w, const struct sim_thread *t, const struct sim_mix *mix);
+/* Which blocks a sweep may pass without care, from pos on; sets mix, clean_end, clean_gen. False on
+ * error. */
+bool sim_sweep_establish(struct sim_world *w, struct sim_thread *t);
+
+/* run.c */
+void sim_fail(struct sim_world *w, int err, const char *text);
+void sim_process_exit(struct sim_world *w, struct sim_process *p);
+int sim_process_map(struct sim_world *w, struct sim_process *p, uint32_t area);
+void sim_process_unmap(struct sim_world *w, struct sim_process *p, uint32_t area);
+
+#endif
