@@ -124,12 +124,29 @@ int plan_set(struct plan *p, const char *assignment, char *why, size_t why_len)
 			continue;
 		err = nb_config_set(&p->systems[i].config, assignment, reason, sizeof(reason));
 		if (err)
-			return nb_why(why, why_len, err, "--set '%s': %s", assignment, reason);
+			return nb_why(why, why_len, err, "--set %s", reason);
 	}
 	return 0;
 }
 
 /* ---- jobs ---- */
+
+/* "name=" at the start: letters, digits and _, then '='. */
+static bool is_assignment(const char *text)
+{
+	const size_t n =
+		strspn(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_");
+
+	return n && text[n] == '=';
+}
+
+/* The ":VAR=VALUE,..." at the end of a job's source, or "". */
+static const char *variables_of(const char *source)
+{
+	const char *colon = strrchr(source, ':');
+
+	return colon && is_assignment(colon + 1) ? colon : "";
+}
 
 static int add_job(struct plan *p, const char *source, char *why, size_t why_len)
 {
@@ -147,7 +164,7 @@ static int add_job(struct plan *p, const char *source, char *why, size_t why_len
 	err = sim_job_load(&j->job, source, why, why_len);
 	if (err)
 		return err;
-	snprintf(j->name, sizeof(j->name), "%s", sim_job_name(j->job));
+	snprintf(j->name, sizeof(j->name), "%s%s", sim_job_name(j->job), variables_of(source));
 	for (size_t i = 0; i < p->nr_jobs; i++)
 		if (!strcmp(jobs[i].name, j->name))
 			err = nb_why(why, why_len, -EINVAL, "two jobs are named '%s'", j->name);
@@ -160,13 +177,19 @@ static int add_job(struct plan *p, const char *source, char *why, size_t why_len
 	return err;
 }
 
-/* "name=" at the start: letters, digits and _, then '='. */
-static bool is_assignment(const char *text)
+/* A source whose variables have ranges is a job for each value. */
+static int add_expanded(struct plan *p, const char *source, char *why, size_t why_len)
 {
-	const size_t n =
-		strspn(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_");
+	char **sources;
+	size_t nr;
+	int err = sim_job_expand(source, &sources, &nr, why, why_len);
 
-	return n && text[n] == '=';
+	if (err)
+		return err;
+	for (size_t i = 0; !err && i < nr; i++)
+		err = add_job(p, sources[i], why, why_len);
+	sim_job_expand_free(sources, nr);
+	return err;
 }
 
 /* The next job of a list, with its variables: "numa02,jbb:warehouses=8,jvms=2" holds two. */
@@ -192,7 +215,7 @@ int plan_add_jobs(struct plan *p, const char *list, char *why, size_t why_len)
 	int err;
 
 	while (!(err = next_job(&rest, source, sizeof(source)))) {
-		err = add_job(p, source, why, why_len);
+		err = add_expanded(p, source, why, why_len);
 		if (err)
 			return err;
 	}
