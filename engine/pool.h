@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * pool: expansions, the page states of one 2 MiB block whose pages differ. A hint fault may need
+ * one and must not allocate, so they are made ready outside faults (nb_pool_refill) and only taken
+ * inside.
+ *
+ * Expansions live in chunks and are named by a number that never changes: chunk * 64 + slot + 1; 0
+ * is none.
+ */
+#ifndef NB_ENGINE_POOL_H
+#define NB_ENGINE_POOL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct nb_engine;
+
+enum {
+	NB_EXPANSION_PAGES = 512,
+	NB_CHUNK_EXPANSIONS = 64,
+};
+
+/*
+ * What is kept of a page: who touched it last, as node index + 1; 0 = nobody. 2 bytes a page; rows
+ * that need more (who, when, how hot) have 8 to use.
+ */
+typedef uint16_t nb_history;
+
+struct nb_expansion {
+	nb_history page[NB_EXPANSION_PAGES];
+};
+
+struct nb_chunk {
+	uint32_t next, previous; /* chunks with a free slot, as chunk number + 1; 0 = end */
+	uint16_t nr_free;
+	uint16_t first_free; /* slot + 1; a free expansion's page[0] holds the next; 0 = end */
+	struct nb_expansion expansion[NB_CHUNK_EXPANSIONS];
+};
+
+struct nb_pool {
+	struct nb_chunk **chunks; /* [capacity]; NULL where there is none */
+	uint32_t capacity;
+	uint32_t nr_chunks;
+	uint32_t nr_empty; /* chunks all of whose slots are free */
+	uint32_t partial;  /* first chunk with a free slot, chunk number + 1 */
+	uint64_t nr_free;  /* expansions ready */
+	uint64_t nr_used;
+	uint32_t reserve; /* how many to keep ready; doubles when they ran out */
+	bool ran_out;	  /* since the last refill */
+};
+
+void nb_pool_init(struct nb_pool *p);
+void nb_pool_free(struct nb_engine *e, struct nb_pool *p);
+
+/* Make at least max(need, reserve) ready; give back chunks far beyond that. Outside faults only. 0
+ * or -ENOMEM. */
+int nb_pool_refill(struct nb_engine *e, struct nb_pool *p, uint64_t need);
+
+/* A number, or 0 when none is ready. Contents undefined. */
+uint32_t nb_pool_take(struct nb_pool *p);
+void nb_pool_give(struct nb_pool *p, uint32_t number);
+
+/* Bytes held, in use and ready. */
+uint64_t nb_pool_bytes(const struct nb_pool *p);
+const char *nb_pool_check(const struct nb_pool *p);
+
+static inline struct nb_expansion *nb_pool_at(const struct nb_pool *p, uint32_t number)
+{
+	const uint32_t i = number - 1;
+
+	return &p->chunks[i / NB_CHUNK_EXPANSIONS]->expansion[i % NB_CHUNK_EXPANSIONS];
+}
+
+#endif

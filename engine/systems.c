@@ -1,0 +1,231 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * systems: the one table of rows. Each row says after which row it comes, what it adds, what it
+ * drops and which tunables it changes, so that reading the table down is reading the history of
+ * NUMA balancing.
+ *
+ * mpol_noop and mpol_lazy: the series adds them (patches 17 and 21) and then hides their user
+ * interface until it has been reviewed (patch 23). The mechanism stays in the kernel, so the rows
+ * have it.
+ */
+#include "systems.h"
+#include <errno.h>
+#include <string.h>
+#include "why.h"
+
+#define B(NAME) NB_BIT(NB_MECH_##NAME)
+
+enum {
+	MAX_CHANGES = 4,
+	MAX_NAME = 64,
+};
+
+struct change {
+	enum nb_tunable tunable;
+	int64_t value;
+};
+
+struct nb_system {
+	const char *name;
+	const char *from;
+	const char *summary;
+	const char *after; /* the row this one builds on; NULL = on nothing */
+	uint64_t adds, drops;
+	unsigned int nr_changes;
+	struct change changes[MAX_CHANGES];
+};
+
+static const struct nb_system systems[] = {
+	{
+		.name = "none",
+		.from = "balancenuma V5, patches 1-10 (stats-v5r1, stats-v6r15)",
+		.summary = "first touch and no balancing: cheaper TLB rules, and moves are counted",
+		.adds = B(TLB_LOCAL_FLUSH) | B(TLB_SKIP_INACCESSIBLE) | B(TLB_SKIP_UNCHANGED) |
+			B(MIGRATE_STATS),
+	},
+	{
+		.name = "moron",
+		.from = "balancenuma V5, patches 1-29",
+		.summary = "migrate on reference: every hint fault moves its page to the toucher's "
+			   "node",
+		.after = "none",
+		.adds = B(GUP_HINT_FAULTS) | B(SPLIT_TRANSFERS_ARM) | B(MPOL_LOCAL) | B(MPOL_NOOP) |
+			B(MIGRATE_ON_FAULT) | B(SINGLE_MAPPED) | B(TARGET_WATERMARK) |
+			B(MPOL_LAZY) | B(SCAN_COUNTS_HUGE) | B(BALANCING) | B(SCAN_HALF_RATE) |
+			B(SCAN_WINDOW) | B(SCAN_SKIP_SMALL) | B(SCAN_PRESENT) | B(SCAN_DELAY) |
+			B(MIGRATE_ON_REFERENCE),
+		.nr_changes = 1,
+		.changes = {{NB_TUNE_SCAN_PERIOD_MAX_MS, 1600}},
+	},
+	{
+		.name = "thpmigrate-v5",
+		.from = "balancenuma V5, patches 1-37",
+		.summary = "PMDs faulted as one, migration limited in rate, two-stage filter, huge "
+			   "pages move whole",
+		.after = "moron",
+		.adds = B(PMD_BATCH) | B(MIGRATE_RATELIMIT) | B(SCAN_RATELIMIT) | B(SCAN_GROW) |
+			B(TWO_STAGE_FILTER) | B(THP_MIGRATION),
+		.drops = B(SCAN_HALF_RATE),
+		.nr_changes = 1,
+		.changes = {{NB_TUNE_SCAN_GROW_JIFFIES, 2}},
+	},
+	{
+		.name = "adaptscan-v5",
+		.from = "balancenuma V5, patches 1-38",
+		.summary = "scans slow down only while faults find their pages in place, and start "
+			   "afresh every minute",
+		.after = "thpmigrate-v5",
+		.adds = B(SCAN_GROW_SETTLED) | B(SCAN_RESET),
+		.drops = B(SCAN_GROW),
+		.nr_changes = 2,
+		.changes = {{NB_TUNE_SCAN_GROW_JIFFIES, 10}, {NB_TUNE_SCAN_PERIOD_MAX_MS, 5000}},
+	},
+	{
+		.name = "delaystart-v5",
+		.from = "balancenuma V5, patches 1-40",
+		.summary = "no scan until the address space has run on a second node",
+		.after = "adaptscan-v5",
+		.adds = B(SECOND_NODE),
+	},
+	{
+		.name = "balancenuma-v8",
+		.from = "balancenuma V8, patches 1-46",
+		.summary = "the finished series: huge pages keep their history, and are counted "
+			   "and limited as 512",
+		.after = "delaystart-v5",
+		.adds = B(THP_STATS) | B(THP_LOCAL_STATS) | B(THP_KEEPS_LAST_NID) |
+			B(SPLIT_KEEPS_LAST_NID) | B(THP_ALLOC_FAIL_STATS) | B(THP_RATELIMIT),
+	},
+};
+
+enum {
+	NR_SYSTEMS = sizeof(systems) / sizeof(systems[0]),
+};
+
+const struct nb_mechanism_info nb_mechanism_table[NB_NR_MECHANISMS] = {
+#define X(NAME, name, text) {#name, text},
+	NB_MECHANISMS(X)
+#undef X
+};
+
+const struct nb_tunable_info nb_tunable_table[NB_NR_TUNABLES] = {
+#define X(NAME, name, unit, def, min, max, text) {#name, unit, def, min, max, text},
+	NB_TUNABLES(X)
+#undef X
+};
+
+const struct nb_system *nb_system_at(size_t i)
+{
+	return i < NR_SYSTEMS ? &systems[i] : NULL;
+}
+
+const struct nb_system *nb_system_find(const char *name)
+{
+	for (size_t i = 0; i < NR_SYSTEMS; i++)
+		if (strcmp(systems[i].name, name) == 0)
+			return &systems[i];
+	return NULL;
+}
+
+const char *nb_system_name(const struct nb_system *s)
+{
+	return s->name;
+}
+
+const char *nb_system_from(const struct nb_system *s)
+{
+	return s->from;
+}
+
+const char *nb_system_summary(const struct nb_system *s)
+{
+	return s->summary;
+}
+
+static void config_clear(struct nb_config *c)
+{
+	*c = (struct nb_config){.hz = 250};
+	for (size_t i = 0; i < NB_NR_TUNABLES; i++)
+		c->tunables[i] = nb_tunable_table[i].def;
+}
+
+/* Rows come after the rows they build on, so this recursion ends; test_systems.c checks the order.
+ */
+static void config_apply(struct nb_config *c, const struct nb_system *s)
+{
+	if (s->after != NULL)
+		config_apply(c, nb_system_find(s->after));
+	c->mechanisms = (c->mechanisms & ~s->drops) | s->adds;
+	for (unsigned int i = 0; i < s->nr_changes; i++)
+		c->tunables[s->changes[i].tunable] = s->changes[i].value;
+}
+
+void nb_config_from_system(struct nb_config *c, const struct nb_system *s)
+{
+	config_clear(c);
+	config_apply(c, s);
+}
+
+static int parse_switch(const char *text, bool *on)
+{
+	static const char *const words[2][4] = {
+		{"off", "0", "false", "no"}, {"on", "1", "true", "yes"}};
+
+	for (int v = 0; v < 2; v++)
+		for (int i = 0; i < 4; i++)
+			if (strcmp(text, words[v][i]) == 0) {
+				*on = v == 1;
+				return 0;
+			}
+	return -EINVAL;
+}
+
+static int set_mechanism(struct nb_config *c, int m, const char *value, char *why, size_t why_len)
+{
+	bool on;
+
+	if (parse_switch(value, &on) != 0)
+		return nb_why(why, why_len, -EINVAL, "%s=%s: expected on or off",
+			nb_mechanism_table[m].name, value);
+	c->mechanisms &= ~NB_BIT(m);
+	c->mechanisms |= (uint64_t)on << m;
+	return 0;
+}
+
+static int set_tunable(struct nb_config *c, int t, const char *value, char *why, size_t why_len)
+{
+	const struct nb_tunable_info *info = &nb_tunable_table[t];
+	int64_t v = 0;
+	int err = nb_parse_i64(value, &v);
+
+	if (err == 0 && (v < info->min || v > info->max))
+		err = -ERANGE;
+	if (err != 0)
+		return nb_why(why, why_len, err, "%s=%s: expected %lld to %lld %s", info->name,
+			value, (long long)info->min, (long long)info->max, info->unit);
+	c->tunables[t] = v;
+	return 0;
+}
+
+int nb_config_set(struct nb_config *c, const char *assignment, char *why, size_t why_len)
+{
+	const char *eq = strchr(assignment, '=');
+	char name[MAX_NAME];
+	size_t len;
+
+	if (eq == NULL)
+		return nb_why(why, why_len, -EINVAL, "%.64s: expected name=value", assignment);
+	len = (size_t)(eq - assignment);
+	if (len >= sizeof(name))
+		return nb_why(why, why_len, -ENOENT, "%.64s: no mechanism or tunable of this name",
+			assignment);
+	memcpy(name, assignment, len);
+	name[len] = '\0';
+	for (int m = 0; m < NB_NR_MECHANISMS; m++)
+		if (strcmp(nb_mechanism_table[m].name, name) == 0)
+			return set_mechanism(c, m, eq + 1, why, why_len);
+	for (int t = 0; t < NB_NR_TUNABLES; t++)
+		if (strcmp(nb_tunable_table[t].name, name) == 0)
+			return set_tunable(c, t, eq + 1, why, why_len);
+	return nb_why(why, why_len, -ENOENT, "%s: no mechanism or tunable of this name", name);
+}

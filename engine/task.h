@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * task: what is kept of a task: its policy, and how often it scans.
+ *
+ * The scan period is run time. It starts as the scan delay, becomes the minimum when that is over,
+ * grows with hint faults (scan_grow, scan_grow_settled) and returns to the minimum now and then
+ * (scan_reset).
+ */
+#ifndef NB_ENGINE_TASK_H
+#define NB_ENGINE_TASK_H
+
+#include "machine.h"
+
+struct nb_task {
+	struct nb_mm *mm;	/* NULL once the address space is gone */
+	uint64_t node_stamp_ns; /* run time when the period was last over; 0 = never yet */
+	uint32_t scan_period_ms;
+	uint32_t id;
+	struct nb_policy policy; /* set_mempolicy; NB_POLICY_DEFAULT = none */
+};
+
+/* The task with this id, or NULL. */
+struct nb_task *nb_task_by_id(const struct nb_engine *e, uint32_t id);
+
+/* Traces the change, if it is one. */
+void nb_task_set_period(
+	struct nb_engine *e, struct nb_task *t, uint32_t period_ms, uint64_t now_ns);
+
+/* A fault of this task was dealt with: its page moved or not. Lengthens the scan period as the row
+ * has it. */
+void nb_task_fault_done(
+	struct nb_engine *e, struct nb_task *t, bool huge, bool moved, uint64_t now_ns);
+
+#endif
