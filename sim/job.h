@@ -108,9 +108,26 @@ struct sim_job; /* the parsed file */
  * `why` gets one line, file:line: what, what was expected. 0 or -errno.
  */
 int sim_job_load(struct sim_job **job, const char *source, char *why, size_t why_len);
+/*
+ * The same for a file already in memory (`file` is used in messages, its base name where the job has no name);
+ * overrides: "var=value,var=value" or NULL.
+ */
+int sim_job_parse(struct sim_job **job, const char *file, const char *text, size_t len, const char *overrides, char *why,
+	size_t why_len);
 void sim_job_free(struct sim_job *job);
 const char *sim_job_name(const struct sim_job *job);
 const char *sim_job_description(const struct sim_job *job);
+
+/*
+ * A source whose variables have ranges, "specjbb-multi:warehouses=1-12", as one source per value, the first variable
+ * changing slowest; without ranges, as itself. At most 10,000. 0; -EINVAL, -E2BIG with a line in why; -ENOMEM. The list
+ * is the caller's: sim_job_expand_free.
+ */
+int sim_job_expand(const char *source, char ***list, size_t *n, char *why, size_t why_len);
+void sim_job_expand_free(char **list, size_t n);
+
+/* As sim_list_machines (model.h), for share/jobs. */
+int sim_list_jobs(struct sim_listing **list, size_t *nr);
 
 /* Resolve for a machine. Refuses what cannot run there (larger than memory, no such node) with one line. */
 int sim_load_resolve(struct sim_load *load, const struct sim_job *job, const struct sim_model *m, char *why,

@@ -67,17 +67,33 @@ struct sim_model {
 	char description[SIM_TEXT];
 	char source[SIM_TEXT]; /* where topology and parameters are from */
 	struct nb_topology topo;
-	/* scalars, converted to base units: bytes, bytes/s, ns, ratios */
+	/* scalars in base units: MiB -> bytes, MiB/s -> bytes/s, ms -> ns, 1/min -> 1/s; the others as in the file */
 #define X(field, section, key, unit, def, min, max, text) double field;
 	SIM_PARAMS(X)
 #undef X
 	double *node_bandwidth;	   /* [nr_nodes] bytes/s */
-	double *latency_ns;	   /* [nr_nodes * nr_nodes], from (CPU) * nr_nodes + to (memory), idle */
+	double *latency_ns;	   /* [nr_nodes * nr_nodes], from (CPU) * nr_nodes + to (memory), idle; finite, > 0 */
 	unsigned int nr_links;
 	struct sim_link *links;	   /* [nr_links] */
 	struct sim_route *route;   /* [nr_nodes * nr_nodes] */
-	int32_t *cpu_core;	   /* [topo.cpu_ids] core number, -1 = CPU not usable */
+	/*
+	 * [topo.cpu_ids] core number, -1 = CPU not usable. Of a node's c = CPUs / threads_per_core cores, the first is
+	 * its 1st, (c + 1)-th, (2c + 1)-th ... CPU: siblings are as far apart as Linux numbers them.
+	 */
+	int32_t *cpu_core;
 };
+
+/* The table, to be walked: one row per line of SIM_PARAMS. */
+struct sim_param {
+	const char *field, *section, *key, *unit;
+	double def, min, max; /* in `unit` */
+	const char *text;     /* what it is and where the default is from */
+	size_t offset;	      /* of the double in struct sim_model */
+};
+extern const struct sim_param sim_params[];
+extern const size_t sim_nr_params;
+/* What a value in the row's unit is multiplied with to be in the base unit. */
+double sim_param_factor(const struct sim_param *p);
 
 /*
  * Load a machine: a preset name (looked up as share/machines/NAME.ini in the data directories), a machine file
@@ -85,8 +101,23 @@ struct sim_model {
  * (file:line: what, what was expected) on error. Returns 0 or -errno. *m is owned by the caller: sim_model_free.
  */
 int sim_model_load(struct sim_model *m, const char *source, char *why, size_t why_len);
+/*
+ * A machine file already in memory (`file` is used in messages and as its name). Reads no other file, so its topology
+ * must be a one-line string.
+ */
+int sim_model_parse(struct sim_model *m, const char *file, const char *text, size_t len, char *why, size_t why_len);
 void sim_model_free(struct sim_model *m);
 /* NULL when sound. */
 const char *sim_model_check(const struct sim_model *m);
+
+/* A preset, for `numabal machines` and `numabal jobs`. */
+struct sim_listing {
+	char name[SIM_NAME];
+	char description[SIM_TEXT]; /* or what is wrong with the file */
+	char *path;
+};
+/* Ascending by name; owned by the caller: sim_listing_free. 0 or -ENOMEM. */
+int sim_list_machines(struct sim_listing **list, size_t *nr);
+void sim_listing_free(struct sim_listing *list, size_t nr);
 
 #endif
