@@ -12,7 +12,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-enum { MAX_INPUT = 1 << 16, MUTATIONS = 200 };
+enum { INPUT_BYTES = 1 << 16, NR_MUTATIONS = 200 };
 
 static uint64_t random_u64(uint64_t *state)
 {
@@ -36,9 +36,9 @@ static void feed(const uint8_t *data, size_t size)
 
 static void mutate(const uint8_t *data, size_t size, uint64_t *state)
 {
-	uint8_t buf[MAX_INPUT];
+	uint8_t buf[INPUT_BYTES];
 
-	for (int n = 0; n < MUTATIONS; n++) {
+	for (int n = 0; n < NR_MUTATIONS; n++) {
 		const size_t kept = n % 4 ? size : (size_t)(random_u64(state) % (size + 1));
 
 		memcpy(buf, data, kept);
@@ -50,7 +50,7 @@ static void mutate(const uint8_t *data, size_t size, uint64_t *state)
 
 static size_t replay_file(const char *path, uint64_t *state)
 {
-	static uint8_t data[MAX_INPUT];
+	static uint8_t data[INPUT_BYTES];
 	FILE *f = fopen(path, "rb");
 	size_t size;
 
@@ -84,6 +84,6 @@ int main(int argc, char **argv)
 		free(files[i]);
 	}
 	free(files);
-	printf("%zu files replayed, %d mutations of each\n", replayed, MUTATIONS);
+	printf("%zu files replayed, %d mutations of each\n", replayed, NR_MUTATIONS);
 	return 0;
 }
