@@ -25,7 +25,7 @@ static uint64_t random_u64(uint64_t *state)
 /* An exact copy on the heap, so that a sanitizer sees a read past its end. */
 static void feed(const uint8_t *data, size_t size)
 {
-	uint8_t *copy = malloc(size ? size : 1);
+	uint8_t *copy = calloc(1, size ? size : 1);
 
 	if (!copy)
 		abort();
