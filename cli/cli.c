@@ -10,6 +10,7 @@
 #include <stdarg.h>
 #include <string.h>
 #include "../engine/why.h"
+#include "../sim/nearest.h"
 
 enum { MAX_OPTIONS = 63, MAX_NAME = 32 };
 
@@ -49,51 +50,13 @@ int cli_status_of(int err)
 
 /* ---- suggestions ---- */
 
-static size_t min3(size_t a, size_t b, size_t c)
-{
-	size_t least = a < b ? a : b;
-
-	return least < c ? least : c;
-}
-
-/* Edits (insert, delete, replace) that make one name of the other; names longer than MAX_NAME are
- * cut. */
-static size_t edits(const char *a, const char *b)
-{
-	size_t row[MAX_NAME + 1];
-	const size_t la = strnlen(a, MAX_NAME), lb = strnlen(b, MAX_NAME);
-
-	for (size_t j = 0; j <= lb; j++)
-		row[j] = j;
-	for (size_t i = 1; i <= la; i++) {
-		size_t diagonal = row[0];
-
-		row[0] = i;
-		for (size_t j = 1; j <= lb; j++) {
-			const size_t above = row[j];
-
-			row[j] = min3(above + 1, row[j - 1] + 1, diagonal + (a[i - 1] != b[j - 1]));
-			diagonal = above;
-		}
-	}
-	return row[lb];
-}
-
 const char *cli_closest(const char *text, const char *const *names)
 {
-	const char *closest = NULL;
-	size_t fewest = 3; /* beyond two edits a suggestion is a guess */
+	struct sim_nearest nearest = {.name = text};
 
-	for (; *names; names++) {
-		const size_t n = edits(text, *names);
-		const bool begins = strlen(text) >= 2 && !strncmp(text, *names, strlen(text));
-
-		if (n < fewest && n < strlen(*names))
-			fewest = n, closest = *names;
-		else if (begins && !closest)
-			closest = *names;
-	}
-	return closest;
+	for (; *names; names++)
+		sim_nearest_try(&nearest, *names);
+	return nearest.best;
 }
 
 /* ---- options ---- */
@@ -151,10 +114,9 @@ static int refuse_unknown(struct cli *cli)
 	const char *closest;
 	char name[MAX_NAME + 1];
 
-	for (size_t i = 0; i < n; i++)
-		names[i] = cli->cmd->options[i].name;
-	names[n] = "help";
-	names[n + 1] = NULL;
+	names[0] = "help"; /* first: it wins among equals */
+	for (size_t i = 0; i <= n; i++)
+		names[i + 1] = cli->cmd->options[i].name;
 	if (optopt && !strncmp(cli->argv[optind - 1], "--", 2))
 		return stop(cli, cli_fail(cli, CLI_BAD_INPUT, "--%s takes no argument",
 					 typed_name(cli, name, sizeof(name))));

@@ -7,10 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 #include "../engine/why.h"
-#include "../report/csv.h"
-#include "../report/file.h"
-#include "../report/json.h"
-#include "../report/table.h"
+#include "outputs.h"
 #include "plan.h"
 #include "pool.h"
 #include "progress.h"
@@ -25,6 +22,9 @@ enum {
 	OPT_FORMAT,
 	OPT_ROWS,
 	OPT_OUTPUT,
+	OPT_HTML,
+	OPT_RECORD,
+	OPT_TRACE,
 	OPT_SAMPLE,
 	OPT_JOBS_PARALLEL,
 	OPT_CHECK,
@@ -43,6 +43,11 @@ static const struct cli_option options[] = {
 	[OPT_FORMAT] = {"format", "FORMAT", false, "table (default), json or csv"},
 	[OPT_ROWS] = {"rows", "ROWS", false, "of the table: default or full"},
 	[OPT_OUTPUT] = {"output", "FILE", false, "write the report there instead of to stdout"},
+	[OPT_HTML] = {"html", "FILE", false, "also write a page with plots over time"},
+	[OPT_RECORD] = {"record", "FILE", false,
+		"also write every decision, for 'numabal explain'; one run only"},
+	[OPT_TRACE] = {"trace", "FILE", false,
+		"also write every decision as a line of text; one run only"},
 	[OPT_SAMPLE] = {"sample", "SECONDS", false,
 		"interval of the time series (1, doubled on long runs)"},
 	[OPT_JOBS_PARALLEL] = {"jobs-parallel", "N", false,
@@ -51,8 +56,8 @@ static const struct cli_option options[] = {
 	{0},
 };
 
+/* In the order of enum output_format. */
 static const char *const formats[] = {"table", "json", "csv", NULL};
-enum { FORMAT_TABLE, FORMAT_JSON, FORMAT_CSV };
 
 static const char *const rows[] = {"default", "full", NULL};
 enum { ROWS_DEFAULT, ROWS_FULL };
@@ -63,12 +68,12 @@ struct strings {
 };
 
 struct args {
-	const char *machine, *output;
+	const char *machine;
 	struct strings systems, jobs, sets;
 	int64_t iterations, seed, parallel;
 	double sample_s;
-	int format, rows;
 	bool check;
+	struct output_request output;
 };
 
 /* ---- options ---- */
@@ -87,12 +92,43 @@ static int parse_sample(struct cli *cli, double *out)
 	return CLI_STOP;
 }
 
-static int parse_option(struct cli *cli, int option, struct args *a)
+static int parse_format(struct cli *cli, struct output_request *output)
+{
+	const int format = cli_choice(cli, "format", formats);
+
+	if (format >= 0)
+		output->format = (enum output_format)format;
+	return format < 0 ? format : 0;
+}
+
+static int parse_rows(struct cli *cli, struct output_request *output)
+{
+	const int chosen = cli_choice(cli, "rows", rows);
+
+	output->full_rows = chosen == ROWS_FULL;
+	return chosen < 0 ? chosen : 0;
+}
+
+/* Options whose argument is kept as it is. */
+static const char **text_of(struct args *a, int option)
 {
 	switch (option) {
 	case OPT_MACHINE:
-		a->machine = cli->value;
-		return 0;
+		return &a->machine;
+	case OPT_OUTPUT:
+		return &a->output.report;
+	case OPT_HTML:
+		return &a->output.html;
+	case OPT_RECORD:
+		return &a->output.record;
+	default:
+		return &a->output.trace;
+	}
+}
+
+static int parse_option(struct cli *cli, int option, struct args *a)
+{
+	switch (option) {
 	case OPT_SYSTEM:
 		keep(&a->systems, cli->value);
 		return 0;
@@ -109,18 +145,16 @@ static int parse_option(struct cli *cli, int option, struct args *a)
 	case OPT_JOBS_PARALLEL:
 		return cli_integer(cli, "jobs-parallel", 1, 1024, &a->parallel);
 	case OPT_FORMAT:
-		a->format = cli_choice(cli, "format", formats);
-		return a->format < 0 ? a->format : 0;
+		return parse_format(cli, &a->output);
 	case OPT_ROWS:
-		a->rows = cli_choice(cli, "rows", rows);
-		return a->rows < 0 ? a->rows : 0;
+		return parse_rows(cli, &a->output);
 	case OPT_SAMPLE:
 		return parse_sample(cli, &a->sample_s);
-	case OPT_OUTPUT:
-		a->output = cli->value;
+	case OPT_CHECK:
+		a->check = true;
 		return 0;
 	default:
-		a->check = true;
+		*text_of(a, option) = cli->value;
 		return 0;
 	}
 }
@@ -186,6 +220,7 @@ struct session {
 	const struct args *args;
 	struct pool *pool;
 	struct progress *progress;
+	struct outputs *outputs;
 	char (*why)[CLI_WHY_LEN]; /* [nr_runs] */
 };
 
@@ -211,6 +246,8 @@ static int work(void *ctx, size_t i)
 		.check = s->args->check,
 		.progress = on_progress,
 		.progress_ctx = &handle,
+		.trace = outputs_want_events(s->outputs) ? outputs_event : NULL,
+		.trace_ctx = s->outputs,
 	};
 
 	return plan_run(s->plan, i, how, s->why[i], CLI_WHY_LEN);
@@ -238,9 +275,9 @@ static int fail_run(const struct cli *cli, const struct session *s, size_t i, in
 		s->why[i][0] ? s->why[i] : strerror(-err));
 }
 
-static int run_all(const struct cli *cli, struct plan *p, const struct args *a)
+static int run_all(const struct cli *cli, struct plan *p, const struct args *a, struct outputs *o)
 {
-	struct session s = {.plan = p, .args = a};
+	struct session s = {.plan = p, .args = a, .outputs = o};
 	const struct pool_job job = {
 		.nr = p->nr_runs,
 		.threads = a->parallel ? (unsigned int)a->parallel : default_threads(),
@@ -266,40 +303,52 @@ static int run_all(const struct cli *cli, struct plan *p, const struct args *a)
 	return status;
 }
 
-/* ---- reports ---- */
+/* ---- the command ---- */
 
-struct report {
-	struct report_set set;
-	const struct args *args;
-};
-
-static int fill_report(FILE *f, void *ctx)
+/* Recordings hold one run; the search for the best placement makes many. */
+static int check_request(const struct cli *cli, const struct plan *p, const struct args *a)
 {
-	const struct report *r = ctx;
-	const struct report_table_options table = {.full_rows = r->args->rows == ROWS_FULL};
+	const char *option = a->output.record ? "record" : "trace";
 
-	switch (r->args->format) {
-	case FORMAT_JSON:
-		return report_json(f, &r->set);
-	case FORMAT_CSV:
-		return report_csv(f, &r->set);
-	default:
-		return report_table(f, &r->set, &table);
-	}
+	if (!a->output.record && !a->output.trace)
+		return CLI_OK;
+	if (p->nr_runs > 1)
+		return cli_fail(cli, CLI_BAD_INPUT,
+			"--%s takes one run, and this is %zu: expected one job, one --system and "
+			"one iteration",
+			option, p->nr_runs);
+	if (p->systems[0].best)
+		return cli_fail(cli, CLI_BAD_INPUT, "--%s: 'best' is a search, not a run", option);
+	return CLI_OK;
 }
 
-static int write_report(const struct cli *cli, const struct plan *p, const struct args *a)
+static int report(const struct cli *cli, const struct plan *p, struct outputs *o)
 {
-	struct report report = {.set = {p->nr_runs, p->runs}, .args = a};
+	const struct report_set set = {p->nr_runs, p->runs};
 	char why[CLI_WHY_LEN] = "";
-	const int err = report_write_file(a->output, fill_report, &report, why, sizeof(why));
+	const int err = outputs_commit(o, &set, why, sizeof(why));
 
 	if (!err || err == -EPIPE)
 		return CLI_OK;
 	return cli_fail(cli, CLI_FAILED, "%s", why[0] ? why : strerror(-err));
 }
 
-/* ---- the command ---- */
+static int run_plan(const struct cli *cli, struct plan *p, const struct args *a)
+{
+	struct outputs o;
+	char why[CLI_WHY_LEN] = "";
+	int status = check_request(cli, p, a);
+
+	if (status != CLI_OK)
+		return status;
+	if (outputs_open(&o, &a->output, p, why, sizeof(why)))
+		return cli_fail(cli, CLI_FAILED, "%s", why);
+	status = run_all(cli, p, a, &o);
+	if (status == CLI_OK)
+		return report(cli, p, &o);
+	outputs_abort(&o);
+	return status;
+}
 
 static int simulate(struct cli *cli, const struct args *a)
 {
@@ -311,9 +360,7 @@ static int simulate(struct cli *cli, const struct args *a)
 	if (err)
 		status = cli_fail(cli, cli_status_of(err), "%s", why);
 	else
-		status = run_all(cli, &plan, a);
-	if (status == CLI_OK)
-		status = write_report(cli, &plan, a);
+		status = run_plan(cli, &plan, a);
 	plan_free(&plan);
 	return status;
 }
