@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "hwloc_filter.h"
 
+#include "set.h"
 #include "xml.h"
 
 #include "../engine/topology.h"
@@ -59,13 +60,6 @@ static const struct {
 	{"subtype", IN(OBJECT), WORD},
 	{"os_index", IN(OBJECT), NUMBER},
 	{"gp_index", IN(OBJECT), NUMBER},
-	{"cpuset", IN(OBJECT), BITMAP},
-	{"complete_cpuset", IN(OBJECT), BITMAP},
-	{"online_cpuset", IN(OBJECT), BITMAP},
-	{"allowed_cpuset", IN(OBJECT), BITMAP},
-	{"nodeset", IN(OBJECT), BITMAP},
-	{"complete_nodeset", IN(OBJECT), BITMAP},
-	{"allowed_nodeset", IN(OBJECT), BITMAP},
 	{"local_memory", IN(OBJECT), NUMBER},
 	{"cache_size", IN(OBJECT), NUMBER},
 	{"depth", IN(OBJECT), NUMBER},
@@ -90,40 +84,56 @@ static const struct {
 	{"latency_base", IN(DISTANCES), REAL},
 };
 
+/* What an object is, as far as its place among others goes. */
+enum place { NOWHERE, MACHINE, NORMAL, NODE, MEMORY_CACHE, CPU };
+
 /* What may contain memory or CPUs. The rest (devices, Misc, what is not known yet) is left out. */
-static const char *const object_types[] = {
-	"Machine",
-	"Group",
-	"NUMANode",
-	"Node",
-	"Package",
-	"Socket",
-	"Die",
-	"Core",
-	"PU",
-	"MemCache",
-	"Cache",
-	"L1Cache",
-	"L2Cache",
-	"L3Cache",
-	"L4Cache",
-	"L5Cache",
-	"L1iCache",
-	"L2iCache",
-	"L3iCache",
+static const struct {
+	const char *type;
+	enum place place;
+} types[] = {
+	{"Machine", MACHINE},
+	{"NUMANode", NODE},
+	{"Node", NODE},
+	{"PU", CPU},
+	{"MemCache", MEMORY_CACHE},
+	{"Group", NORMAL},
+	{"Package", NORMAL},
+	{"Socket", NORMAL},
+	{"Die", NORMAL},
+	{"Core", NORMAL},
+	{"Cache", NORMAL},
+	{"L1Cache", NORMAL},
+	{"L2Cache", NORMAL},
+	{"L3Cache", NORMAL},
+	{"L4Cache", NORMAL},
+	{"L5Cache", NORMAL},
+	{"L1iCache", NORMAL},
+	{"L2iCache", NORMAL},
+	{"L3iCache", NORMAL},
+};
+
+/* An open element. */
+struct level {
+	enum element element;
+	enum place place;
+	struct topo_set cpus, nodes; /* of an object */
+	struct topo_set child_cpus;  /* of its children so far */
 };
 
 struct filter {
 	struct topo_xml xml;
 	FILE *out;
-	enum element level[TOPO_XML_DEPTH +
-			   1]; /* what each open element is; [0] is outside of the root */
 	bool tag_open; /* the tag written last may still end in "/>": libhwloc wants it so where
 			  nothing follows */
+	bool version1;
 	unsigned int machines;
+	struct topo_set cpus, nodes;		     /* PUs and NUMANodes met so far */
+	struct topo_set machine_cpus, machine_nodes; /* that the Machine says it has */
 	const char *name;
 	char *why;
 	size_t why_len;
+	struct level level[TOPO_XML_DEPTH + 1]; /* [0] is outside of the root */
 };
 
 __attribute__((format(printf, 2, 3))) static int refuse(
@@ -156,24 +166,42 @@ static bool is_bitmap_word(const char *word, size_t len)
 	return topo_slice_skip(&digits, "0x") && digits.len <= 8 && all_of(digits, 0, isxdigit);
 }
 
-/* Words of 32 bits between commas, up to the largest CPU id; "0xf...f" before them: all bits above.
+/*
+ * Words of 32 bits between commas, the last one first, up to the largest CPU id. False for anything
+ * else, so for the sets without end that some versions write ("0xf...f").
  */
-static bool is_bitmap(struct topo_slice s)
+static bool parse_bitmap(struct topo_slice s, struct topo_set *set)
 {
-	unsigned int words = 1;
-	size_t start = 0;
+	size_t end = s.len;
 
-	if (topo_slice_is(s, "0xf...f"))
-		return true;
-	topo_slice_skip(&s, "0xf...f,");
-	for (size_t i = 0; i <= s.len; i++) {
-		if (i < s.len && s.at[i] != ',')
-			continue;
-		if (!is_bitmap_word(s.at + start, i - start) || words++ > NB_MAX_CPUS / 32)
+	memset(set, 0, sizeof(*set));
+	for (unsigned int word = 0; s.len && word < TOPO_SET_BITS / 32; word++) {
+		size_t start = end;
+		char text[16] = "0";
+
+		while (start && s.at[start - 1] != ',')
+			start--;
+		if (!is_bitmap_word(s.at + start, end - start))
 			return false;
-		start = i + 1;
+		memcpy(text, s.at + start, end - start);
+		set->word[word / 2] |= (uint64_t)strtoul(text, NULL, 16) << (word % 2 * 32);
+		if (!start)
+			return true;
+		end = start - 1;
 	}
-	return s.len > 0;
+	return false;
+}
+
+static void write_bitmap(struct filter *f, const char *name, const struct topo_set *set)
+{
+	int word = TOPO_SET_BITS / 32 - 1;
+
+	while (word > 0 && !(uint32_t)(set->word[word / 2] >> (word % 2 * 32)))
+		word--;
+	fprintf(f->out, " %s=\"", name);
+	for (; word >= 0; word--)
+		fprintf(f->out, "0x%08x%s", (uint32_t)(set->word[word / 2] >> (word % 2 * 32)),
+			word ? "," : "\"");
 }
 
 static bool is_real(struct topo_slice s)
@@ -195,6 +223,7 @@ static bool is_word(struct topo_slice s)
 static bool is_value(struct topo_slice s, enum value value)
 {
 	uint64_t number;
+	struct topo_set set;
 
 	switch (value) {
 	case NUMBER:
@@ -205,7 +234,7 @@ static bool is_value(struct topo_slice s, enum value value)
 	case REAL:
 		return is_real(s);
 	case BITMAP:
-		return is_bitmap(s);
+		return parse_bitmap(s, &set);
 	case WORD:
 		return is_word(s);
 	}
@@ -232,30 +261,185 @@ static int write_attr(struct filter *f, enum element element, const struct topo_
 	return 0;
 }
 
-static bool type_known(struct topo_slice type)
+static enum place place_of(struct topo_slice type)
 {
-	for (size_t i = 0; i < sizeof(object_types) / sizeof(object_types[0]); i++)
-		if (topo_slice_is(type, object_types[i]))
-			return true;
-	return false;
+	for (size_t i = 0; i < sizeof(types) / sizeof(types[0]); i++)
+		if (topo_slice_is(type, types[i].type))
+			return types[i].place;
+	return NOWHERE;
 }
 
 /* A machine is one Machine at the root. */
-static int check_object(struct filter *f, enum element parent, bool *kept)
+static int check_machine(struct filter *f, enum element parent)
 {
 	struct topo_slice type = topo_xml_value(&f->xml, "type");
-	bool root = parent == TOPOLOGY;
+	bool root = parent == TOPOLOGY, machine = topo_slice_is(type, "Machine");
 
-	*kept = type_known(type);
 	if (topo_slice_is(type, "System"))
 		return refuse(f, "a System of several machines; expected one Machine");
-	if (topo_slice_is(type, "Machine") && f->machines++)
+	if (machine && f->machines++)
 		return refuse(f, "more than one Machine; expected one");
-	if (root != topo_slice_is(type, "Machine"))
-		return root ? refuse(f, "root object \"%.*s\"; expected a Machine", TOPO_SHOW(type))
-			    : refuse(f, "a Machine inside of another object; expected it at the "
-					"root");
+	if (root && !machine)
+		return refuse(f, "root object \"%.*s\"; expected a Machine", TOPO_SHOW(type));
+	if (!root && machine)
+		return refuse(f, "a Machine inside of another object; expected it at the root");
 	return 0;
+}
+
+/* What may be inside of what. In version 1 nodes contain the CPUs, since then they are leaves
+ * beside them. */
+static bool may_contain(const struct filter *f, enum place parent, enum place child)
+{
+	bool memory = child == NODE || child == MEMORY_CACHE;
+
+	switch (parent) {
+	case NOWHERE:
+		return child == MACHINE;
+	case MACHINE:
+	case NORMAL:
+		return child != MACHINE;
+	case MEMORY_CACHE:
+		return memory;
+	case NODE:
+		return f->version1 && !memory;
+	case CPU:
+		return false;
+	}
+	return false;
+}
+
+static int read_set(struct filter *f, const char *name, struct topo_set *set, bool *there)
+{
+	struct topo_slice value = topo_xml_value(&f->xml, name);
+
+	*there = value.at != NULL;
+	memset(set, 0, sizeof(*set));
+	if (!*there || parse_bitmap(value, set))
+		return 0;
+	/* Without nodes, version 1 says that everything is near to all that there may be. */
+	*there = false;
+	if (f->version1 && topo_slice_begins(value, "0xf...f"))
+		return 0;
+	return refuse(f, "%s=\"%.*s\"; expected a bitmap of up to %u bits", name, TOPO_SHOW(value),
+		TOPO_SET_BITS);
+}
+
+/* PUs and NUMANodes are what they are numbered, once. */
+static int check_identity(
+	struct filter *f, const struct topo_set *set, struct topo_set *met, unsigned int limit)
+{
+	struct topo_slice value = topo_xml_value(&f->xml, "os_index");
+	unsigned int id;
+
+	if (topo_slice_uint(value, limit - 1, &id))
+		return refuse(f, "os_index=\"%.*s\"; expected a number below %u", TOPO_SHOW(value),
+			limit);
+	if (topo_set_count(set) != 1 || !topo_set_has(set, id))
+		return refuse(
+			f, "the set of os_index=\"%u\" is another; expected that one bit", id);
+	if (topo_set_has(met, id))
+		return refuse(f, "os_index=\"%u\" again; expected each once", id);
+	topo_set_add(met, id);
+	return 0;
+}
+
+static struct topo_set both(const struct topo_set *a, const struct topo_set *b)
+{
+	struct topo_set outside = topo_set_minus(a, b);
+
+	return topo_set_minus(a, &outside);
+}
+
+static bool is_empty(const struct topo_set *s)
+{
+	return topo_set_next(s, 0) < 0;
+}
+
+/* The CPUs of objects side by side are different ones; memory is beside the CPUs it is near to. */
+static int check_cpus(struct filter *f, struct level *parent, const struct level *l)
+{
+	struct topo_set common = both(&l->cpus, &parent->child_cpus);
+	bool memory = !f->version1 && (l->place == NODE || l->place == MEMORY_CACHE);
+
+	if (l->place != MACHINE && !topo_set_within(&l->cpus, &parent->cpus))
+		return refuse(f, "a cpuset with CPUs that the object around it has not");
+	if (memory)
+		return 0;
+	if (is_empty(&l->cpus) && l->place != NODE)
+		return refuse(f, "an empty cpuset; expected some CPU");
+	if (!is_empty(&common))
+		return refuse(
+			f, "cpu %d is in two objects side by side", topo_set_next(&common, 0));
+	for (size_t i = 0; i < TOPO_SET_BITS / 64; i++)
+		parent->child_cpus.word[i] |= l->cpus.word[i];
+	return 0;
+}
+
+static int check_sets(struct filter *f, struct level *parent, const struct level *l, bool has_cpus,
+	bool has_nodes)
+{
+	int err = 0;
+
+	if (!has_cpus || (!has_nodes && (!f->version1 || l->place == NODE)))
+		return refuse(f, "an object without %s", has_cpus ? "nodeset" : "cpuset");
+	if (has_nodes && l->place != MACHINE && !topo_set_within(&l->nodes, &parent->nodes))
+		return refuse(f, "a nodeset with nodes that the object around it has not");
+	if (l->place == CPU)
+		err = check_identity(f, &l->cpus, &f->cpus, NB_MAX_CPUS);
+	if (l->place == NODE)
+		err = check_identity(f, &l->nodes, &f->nodes, NB_MAX_NODES);
+	return err ? err : check_cpus(f, parent, l);
+}
+
+/* What this process may use, of what there is. */
+static int write_allowed(struct filter *f, const char *name, const struct topo_set *all)
+{
+	struct topo_set allowed;
+	bool there;
+	int err = read_set(f, name, &allowed, &there);
+
+	allowed = both(&allowed, all);
+	if (err || !there)
+		return err;
+	if (is_empty(&allowed))
+		return refuse(f, "%s allows nothing of what there is", name);
+	write_bitmap(f, name, &allowed);
+	return 0;
+}
+
+static int write_sets(struct filter *f, const struct level *l, bool has_nodes)
+{
+	int err = 0;
+
+	write_bitmap(f, "cpuset", &l->cpus);
+	write_bitmap(f, "complete_cpuset", &l->cpus);
+	if (has_nodes) {
+		write_bitmap(f, "nodeset", &l->nodes);
+		write_bitmap(f, "complete_nodeset", &l->nodes);
+	}
+	if (l->place != MACHINE)
+		return 0;
+	f->machine_cpus = l->cpus;
+	f->machine_nodes = l->nodes;
+	err = write_allowed(f, "allowed_cpuset", &l->cpus);
+	if (!err && has_nodes)
+		err = write_allowed(f, "allowed_nodeset", &l->nodes);
+	return err;
+}
+
+static int take_object(struct filter *f, struct level *parent, struct level *l)
+{
+	bool has_cpus, has_nodes;
+	int err = read_set(f, "cpuset", &l->cpus, &has_cpus);
+
+	if (!err)
+		err = read_set(f, "nodeset", &l->nodes, &has_nodes);
+	if (!err && !may_contain(f, parent->place, l->place))
+		err = refuse(f, "object \"%.*s\" where it cannot be",
+			TOPO_SHOW(topo_xml_value(&f->xml, "type")));
+	if (!err)
+		err = check_sets(f, parent, l, has_cpus, has_nodes);
+	return err ? err : write_sets(f, l, has_nodes);
 }
 
 static enum element find_element(struct topo_slice name, enum element parent, bool root)
@@ -273,12 +457,12 @@ static int write_root(struct filter *f)
 {
 	struct topo_slice version = topo_xml_value(&f->xml, "version");
 
+	f->version1 = !version.at || topo_slice_begins(version, "1.");
 	fprintf(f->out, "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<topology");
-	if (version.at && !topo_slice_begins(version, "1."))
+	if (!f->version1)
 		fprintf(f->out, " version=\"2.0\"");
 	fprintf(f->out, ">\n");
-	if (!version.at || topo_slice_begins(version, "1.") || topo_slice_begins(version, "2.") ||
-		topo_slice_begins(version, "3."))
+	if (f->version1 || topo_slice_begins(version, "2.") || topo_slice_begins(version, "3."))
 		return 0;
 	return refuse(f, "hwloc XML of version \"%.*s\"; expected 1, 2 or 3", TOPO_SHOW(version));
 }
@@ -290,8 +474,9 @@ static void end_tag(struct filter *f)
 	f->tag_open = false;
 }
 
-static int write_open(struct filter *f, enum element element)
+static int write_open(struct filter *f, struct level *parent, struct level *l)
 {
+	enum element element = l->element;
 	int err = 0;
 
 	end_tag(f);
@@ -301,6 +486,8 @@ static int write_open(struct filter *f, enum element element)
 	fprintf(f->out, "<%.*s", (int)f->xml.name.len, f->xml.name.at);
 	for (unsigned int i = 0; !err && i < f->xml.nr_attrs; i++)
 		err = write_attr(f, element, &f->xml.attr[i]);
+	if (!err && element == OBJECT)
+		err = take_object(f, parent, l);
 	f->tag_open = true;
 	return err;
 }
@@ -311,30 +498,39 @@ static bool is_other_matrix(const struct filter *f)
 	return !topo_slice_is(topo_xml_value(&f->xml, "type"), "NUMANode");
 }
 
+/* Whether an element is kept. */
+static int judge(struct filter *f, const struct level *parent, struct level *l)
+{
+	if (l->element == DISTANCES2 && is_other_matrix(f))
+		l->element = LEFT_OUT;
+	if (l->element != OBJECT)
+		return 0;
+	l->place = place_of(topo_xml_value(&f->xml, "type"));
+	if (l->place == NOWHERE)
+		l->element = LEFT_OUT;
+	return check_machine(f, parent->element);
+}
+
 static int open_element(struct filter *f)
 {
 	unsigned int depth = f->xml.depth;
-	enum element parent = f->level[depth - 1];
-	enum element element = find_element(f->xml.name, parent, depth == 1);
-	bool kept = true;
-	int err = 0;
+	struct level *parent = &f->level[depth - 1], *l = &f->level[depth];
+	int err;
 
-	if (depth == 1 && element != TOPOLOGY)
+	memset(l, 0, sizeof(*l));
+	l->element = find_element(f->xml.name, parent->element, depth == 1);
+	if (depth == 1 && l->element != TOPOLOGY)
 		return refuse(f, "root element \"%.*s\"; expected hwloc's \"topology\"",
 			TOPO_SHOW(f->xml.name));
-	if (element == OBJECT)
-		err = check_object(f, parent, &kept);
-	if (element == DISTANCES2 && is_other_matrix(f))
-		kept = false;
-	f->level[depth] = kept ? element : LEFT_OUT;
-	if (err || f->level[depth] == LEFT_OUT)
+	err = judge(f, parent, l);
+	if (err || l->element == LEFT_OUT)
 		return err;
-	return element == TOPOLOGY ? write_root(f) : write_open(f, element);
+	return l->element == TOPOLOGY ? write_root(f) : write_open(f, parent, l);
 }
 
 static void close_element(struct filter *f)
 {
-	enum element element = f->level[f->xml.depth + 1];
+	enum element element = f->level[f->xml.depth + 1].element;
 
 	if (element == LEFT_OUT || element == INDEXES || element == U64VALUES)
 		return;
@@ -349,7 +545,7 @@ static void close_element(struct filter *f)
  * be told. */
 static int write_numbers(struct filter *f)
 {
-	const char *name = f->level[f->xml.depth] == INDEXES ? "indexes" : "u64values";
+	const char *name = f->level[f->xml.depth].element == INDEXES ? "indexes" : "u64values";
 	struct topo_slice rest = f->xml.text, word;
 	size_t length = 0;
 	uint64_t number;
@@ -369,9 +565,23 @@ static int write_numbers(struct filter *f)
 
 static int take_text(struct filter *f)
 {
-	enum element element = f->level[f->xml.depth];
+	enum element element = f->level[f->xml.depth].element;
 
 	return element == INDEXES || element == U64VALUES ? write_numbers(f) : 0;
+}
+
+/* The machine must not promise CPUs and nodes that do not come. */
+static int check_whole(struct filter *f)
+{
+	if (!f->machines)
+		return refuse(f, "no Machine; expected hwloc's description of one");
+	if (is_empty(&f->cpus) || (is_empty(&f->nodes) && !f->version1))
+		return refuse(
+			f, "no %s; expected at least one", is_empty(&f->cpus) ? "PU" : "NUMANode");
+	if (!topo_set_within(&f->machine_cpus, &f->cpus) ||
+		(!f->version1 && !topo_set_within(&f->machine_nodes, &f->nodes)))
+		return refuse(f, "the Machine's sets name CPUs or nodes that are not described");
+	return 0;
 }
 
 static int filter(struct filter *f)
@@ -390,10 +600,7 @@ static int filter(struct filter *f)
 			err = take_text(f);
 			break;
 		case TOPO_XML_END:
-			return f->machines
-				       ? 0
-				       : refuse(f,
-						 "no Machine; expected hwloc's description of one");
+			return check_whole(f);
 		case TOPO_XML_BAD:
 			return refuse(f, "not XML that hwloc writes: %s", f->xml.problem);
 		}
@@ -404,18 +611,25 @@ static int filter(struct filter *f)
 int topo_hwloc_filter(char **out, size_t *out_len, const char *text, size_t len, const char *name,
 	char *why, size_t why_len)
 {
-	struct filter f = {.name = name, .why = why, .why_len = why_len};
+	struct filter *f = calloc(1, sizeof(*f));
 	int err;
 
 	*out = NULL;
 	*out_len = 0;
-	f.out = open_memstream(out, out_len);
-	if (!f.out)
+	if (f)
+		f->out = open_memstream(out, out_len);
+	if (!f || !f->out) {
+		free(f);
 		return nb_why(why, why_len, -ENOMEM, "%s: out of memory", name);
-	topo_xml_begin(&f.xml, text, len);
-	err = filter(&f);
-	if (fclose(f.out) && !err)
+	}
+	f->name = name;
+	f->why = why;
+	f->why_len = why_len;
+	topo_xml_begin(&f->xml, text, len);
+	err = filter(f);
+	if (fclose(f->out) && !err)
 		err = nb_why(why, why_len, -ENOMEM, "%s: out of memory", name);
+	free(f);
 	if (err) {
 		free(*out);
 		*out = NULL;
