@@ -106,6 +106,7 @@ void nb_move_done(struct nb_engine *e, const struct nb_move_request *r, uint32_t
 
 	if (moved > r->pages)
 		moved = r->pages;
+	nb_pool_refill(e, &e->pool);
 	count_move(e, r->huge, moved, r->pages - moved, rest);
 	move_history(e, r, moved);
 	if (moved > 0)

@@ -162,6 +162,7 @@ struct nb_vma *nb_vma_map(struct nb_engine *e, struct nb_mm *mm, uint64_t start,
 		nb_free(e, vma, sizeof(*vma));
 		return NULL;
 	}
+	nb_pool_refill(e, &e->pool);
 	insert(mm, nb_mm_index(mm, start), vma);
 	trace_mm(mm, NB_EVENT_VMA_MAP, start, end - start, flags, now_ns);
 	return vma;

@@ -154,7 +154,7 @@ static void copy_block(struct nb_engine *e, struct nb_block *to, const struct nb
 	if (from->expansion == 0)
 		return;
 	if (e->pool.nr_free == 0)
-		nb_pool_refill(e, &e->pool, 1);
+		nb_pool_refill(e, &e->pool);
 	if (!expand(e, to)) {
 		to->alike = NB_HISTORY_NONE;
 		return;
@@ -233,7 +233,7 @@ static unsigned int fill_part(
 	if (b->expansion == 0 && b->alike == value)
 		return 0;
 	if (b->expansion == 0 && e->pool.nr_free == 0)
-		nb_pool_refill(e, &e->pool, 1);
+		nb_pool_refill(e, &e->pool);
 	if (!expand(e, b))
 		return s.to - s.from;
 	x = nb_pool_at(&e->pool, b->expansion);

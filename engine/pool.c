@@ -131,19 +131,26 @@ static void trim(struct nb_engine *e, struct nb_pool *p, uint64_t wanted)
 			drop_chunk(e, p, i);
 }
 
-int nb_pool_refill(struct nb_engine *e, struct nb_pool *p, uint64_t need)
+int nb_pool_refill(struct nb_engine *e, struct nb_pool *p)
 {
-	uint64_t wanted;
-
 	if (p->ran_out && p->reserve < MAX_RESERVE)
 		p->reserve *= 2;
 	p->ran_out = false;
-	wanted = need > p->reserve ? need : p->reserve;
-	while (p->nr_free < wanted)
+	while (p->nr_free < p->need || p->nr_free < p->reserve)
 		if (add_chunk(e, p) != 0)
 			return -ENOMEM;
-	trim(e, p, wanted);
 	return 0;
+}
+
+int nb_pool_prepare(struct nb_engine *e, struct nb_pool *p, uint64_t need)
+{
+	const uint64_t faded = p->need - p->need / 8;
+	int err;
+
+	p->need = need > faded ? need : faded;
+	err = nb_pool_refill(e, p);
+	trim(e, p, p->need > p->reserve ? p->need : p->reserve);
+	return err;
 }
 
 uint32_t nb_pool_take(struct nb_pool *p)

@@ -46,16 +46,22 @@ struct nb_pool {
 	uint32_t partial;  /* first chunk with a free slot, chunk number + 1 */
 	uint64_t nr_free;  /* expansions ready */
 	uint64_t nr_used;
-	uint32_t reserve; /* how many to keep ready; doubles when they ran out */
+	uint64_t need;	  /* what the last ranges armed could use; fades */
+	uint32_t reserve; /* how many to keep ready at least; doubles when they ran out */
 	bool ran_out;	  /* since the last refill */
 };
 
 void nb_pool_init(struct nb_pool *p);
 void nb_pool_free(struct nb_engine *e, struct nb_pool *p);
 
-/* Make at least max(need, reserve) ready; give back chunks far beyond that. Outside faults only. 0
- * or -ENOMEM. */
-int nb_pool_refill(struct nb_engine *e, struct nb_pool *p, uint64_t need);
+/*
+ * A range was armed whose faults may need so many: make them ready, and the reserve; give back
+ * chunks far beyond what was needed lately. Outside faults only. 0 or -ENOMEM.
+ */
+int nb_pool_prepare(struct nb_engine *e, struct nb_pool *p, uint64_t need);
+/* Make ready again what was used up. Outside faults only; cheap when there is nothing to do. 0 or
+ * -ENOMEM. */
+int nb_pool_refill(struct nb_engine *e, struct nb_pool *p);
 
 /* A number, or 0 when none is ready. Contents undefined. */
 uint32_t nb_pool_take(struct nb_pool *p);

@@ -42,7 +42,7 @@ static void prepare_faults(struct nb_engine *e, uint64_t bytes, const struct nb_
 	const uint64_t small = out->updated > huge ? out->updated - huge : 0;
 
 	if (small > 0)
-		nb_pool_refill(e, &e->pool, min_u64(small, (bytes >> NB_HUGE_SHIFT) + 2));
+		nb_pool_prepare(e, &e->pool, min_u64(small, (bytes >> NB_HUGE_SHIFT) + 2));
 }
 
 void nb_arm(struct nb_engine *e, struct nb_vma *vma, uint64_t start, uint64_t end,
@@ -311,6 +311,7 @@ void nb_task_tick(
 	t->mm->told_disabled = false;
 	if (!period_over(t, runtime_ns))
 		return;
+	nb_pool_refill(e, &e->pool);
 	end_scan_delay(&s);
 	t->node_stamp_ns = runtime_ns;
 	if (nb_jiffies(&e->rules, now_ns) < t->mm->next_scan_j)
