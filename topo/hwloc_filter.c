@@ -46,29 +46,63 @@ static const struct {
 	{"latency", DISTANCES, LATENCY},
 };
 
-/* Where the elements of one row of attrs[] may stand, by bit. */
+/* What an object is, as far as its place among others goes. */
+enum place { NOWHERE, MACHINE, NORMAL, NODE, MEMORY_CACHE, CPU };
+
+/*
+ * What may contain memory or CPUs. The rest (devices, Misc, what is not known yet) is left out.
+ * What is between the machine and its CPUs only keeps them together: it is written as a Group,
+ * which has the fewest rules.
+ */
+static const struct {
+	const char *type;
+	enum place place;
+	const char *written;
+} types[] = {
+	{"Machine", MACHINE, "Machine"},
+	{"NUMANode", NODE, "NUMANode"},
+	{"Node", NODE, "NUMANode"},
+	{"PU", CPU, "PU"},
+	{"MemCache", MEMORY_CACHE, "MemCache"},
+	{"Group", NORMAL, "Group"},
+	{"Package", NORMAL, "Group"},
+	{"Socket", NORMAL, "Group"},
+	{"Die", NORMAL, "Group"},
+	{"Core", NORMAL, "Group"},
+	{"Cache", NORMAL, "Group"},
+	{"L1Cache", NORMAL, "Group"},
+	{"L2Cache", NORMAL, "Group"},
+	{"L3Cache", NORMAL, "Group"},
+	{"L4Cache", NORMAL, "Group"},
+	{"L5Cache", NORMAL, "Group"},
+	{"L1iCache", NORMAL, "Group"},
+	{"L2iCache", NORMAL, "Group"},
+	{"L3iCache", NORMAL, "Group"},
+};
+
+/* Where an attribute may stand, by bit: in an element, or in an object at a place. */
 #define IN(element) (1u << (element))
+#define AT(place)   (1u << (16 + (place)))
 
 enum value { NUMBER, SIGNED, REAL, BITMAP, WORD };
 
+/* The sets of objects are not here: they are judged together. */
 static const struct {
 	const char *name;
 	unsigned int in;
 	enum value value;
 } attrs[] = {
-	{"type", IN(OBJECT) | IN(DISTANCES2), WORD},
-	{"subtype", IN(OBJECT), WORD},
-	{"os_index", IN(OBJECT), NUMBER},
-	{"gp_index", IN(OBJECT), NUMBER},
-	{"local_memory", IN(OBJECT), NUMBER},
-	{"cache_size", IN(OBJECT), NUMBER},
-	{"depth", IN(OBJECT), NUMBER},
-	{"cache_linesize", IN(OBJECT), NUMBER},
-	{"cache_associativity", IN(OBJECT), SIGNED},
-	{"cache_type", IN(OBJECT), NUMBER},
-	{"kind", IN(OBJECT) | IN(DISTANCES2), NUMBER},
-	{"subkind", IN(OBJECT), NUMBER},
-	{"dont_merge", IN(OBJECT), NUMBER},
+	{"subtype", AT(NODE), WORD},
+	{"os_index", AT(NODE) | AT(CPU), NUMBER},
+	{"gp_index", AT(NODE), NUMBER},
+	{"local_memory", AT(NODE) | AT(MACHINE), NUMBER},
+	{"cache_size", AT(MEMORY_CACHE), NUMBER},
+	{"depth", AT(MEMORY_CACHE), NUMBER},
+	{"cache_linesize", AT(MEMORY_CACHE), NUMBER},
+	{"cache_associativity", AT(MEMORY_CACHE), SIGNED},
+	{"cache_type", AT(MEMORY_CACHE), NUMBER},
+	{"type", IN(DISTANCES2), WORD},
+	{"kind", IN(DISTANCES2), NUMBER},
 	{"nbobjs", IN(DISTANCES2) | IN(DISTANCES), NUMBER},
 	{"name", IN(DISTANCES2) | IN(MEMATTR), WORD},
 	{"indexing", IN(DISTANCES2), WORD},
@@ -76,49 +110,29 @@ static const struct {
 	{"target_obj_type", IN(MEMATTR_VALUE), WORD},
 	{"target_obj_gp_index", IN(MEMATTR_VALUE), NUMBER},
 	{"initiator_cpuset", IN(MEMATTR_VALUE), BITMAP},
-	{"initiator_obj_type", IN(MEMATTR_VALUE), WORD},
-	{"initiator_obj_gp_index", IN(MEMATTR_VALUE), NUMBER},
 	{"value", IN(MEMATTR_VALUE), NUMBER},
 	{"value", IN(LATENCY), REAL},
 	{"relative_depth", IN(DISTANCES), NUMBER},
 	{"latency_base", IN(DISTANCES), REAL},
 };
 
-/* What an object is, as far as its place among others goes. */
-enum place { NOWHERE, MACHINE, NORMAL, NODE, MEMORY_CACHE, CPU };
-
-/* What may contain memory or CPUs. The rest (devices, Misc, what is not known yet) is left out. */
-static const struct {
-	const char *type;
-	enum place place;
-} types[] = {
-	{"Machine", MACHINE},
-	{"NUMANode", NODE},
-	{"Node", NODE},
-	{"PU", CPU},
-	{"MemCache", MEMORY_CACHE},
-	{"Group", NORMAL},
-	{"Package", NORMAL},
-	{"Socket", NORMAL},
-	{"Die", NORMAL},
-	{"Core", NORMAL},
-	{"Cache", NORMAL},
-	{"L1Cache", NORMAL},
-	{"L2Cache", NORMAL},
-	{"L3Cache", NORMAL},
-	{"L4Cache", NORMAL},
-	{"L5Cache", NORMAL},
-	{"L1iCache", NORMAL},
-	{"L2iCache", NORMAL},
-	{"L3iCache", NORMAL},
+/* The attributes of memory that are read. */
+static const char *const memattrs[] = {
+	"Bandwidth",
+	"Latency",
+	"ReadBandwidth",
+	"ReadLatency",
 };
 
 /* An open element. */
 struct level {
 	enum element element;
 	enum place place;
+	const char *written;	     /* its name in the document written */
 	struct topo_set cpus, nodes; /* of an object */
-	struct topo_set child_cpus;  /* of its children so far */
+	/* With the CPUs that are offline: objects side by side are in the order of these. */
+	struct topo_set complete, child_complete;
+	int last_first; /* the first CPU of its child that came last */
 };
 
 struct filter {
@@ -241,32 +255,34 @@ static bool is_value(struct topo_slice s, enum value value)
 	return false;
 }
 
-static int write_attr(struct filter *f, enum element element, const struct topo_xml_attr *a)
+static int write_attr(struct filter *f, unsigned int in, const struct topo_xml_attr *a)
 {
 	for (size_t i = 0; i < sizeof(attrs) / sizeof(attrs[0]); i++) {
-		if (!(attrs[i].in & IN(element)) || !topo_slice_is(a->name, attrs[i].name))
+		if (!(attrs[i].in & in) || !topo_slice_is(a->name, attrs[i].name))
 			continue;
 		if (is_value(a->value, attrs[i].value)) {
 			fprintf(f->out, " %s=\"%.*s\"", attrs[i].name, (int)a->value.len,
 				a->value.at);
 			return 0;
 		}
-		/* Words are names and may be anything to anybody; numbers and sets that cannot be
-		 * read are errors. */
+		/* Words are names and may be anything to anybody; numbers that cannot be read are
+		 * errors. */
 		if (attrs[i].value == WORD)
 			return 0;
 		return refuse(f, "%s=\"%.*s\"; expected a %s", attrs[i].name, TOPO_SHOW(a->value),
-			attrs[i].value == BITMAP ? "bitmap up to 8192 bits" : "number");
+			attrs[i].value == BITMAP ? "bitmap of up to 8192 bits" : "number");
 	}
 	return 0;
 }
 
-static enum place place_of(struct topo_slice type)
+static void find_place(struct level *l, struct topo_slice type)
 {
-	for (size_t i = 0; i < sizeof(types) / sizeof(types[0]); i++)
-		if (topo_slice_is(type, types[i].type))
-			return types[i].place;
-	return NOWHERE;
+	for (size_t i = 0; i < sizeof(types) / sizeof(types[0]); i++) {
+		if (!topo_slice_is(type, types[i].type))
+			continue;
+		l->place = types[i].place;
+		l->written = types[i].written;
+	}
 }
 
 /* A machine is one Machine at the root. */
@@ -355,23 +371,32 @@ static bool is_empty(const struct topo_set *s)
 	return topo_set_next(s, 0) < 0;
 }
 
-/* The CPUs of objects side by side are different ones; memory is beside the CPUs it is near to. */
+/*
+ * The CPUs of objects side by side are different ones, and in ascending order of the first; memory
+ * stands beside the CPUs it is near to.
+ */
 static int check_cpus(struct filter *f, struct level *parent, const struct level *l)
 {
-	struct topo_set common = both(&l->cpus, &parent->child_cpus);
-	bool memory = !f->version1 && (l->place == NODE || l->place == MEMORY_CACHE);
+	struct topo_set common = both(&l->complete, &parent->child_complete);
+	int first = topo_set_next(&l->complete, 0);
 
-	if (l->place != MACHINE && !topo_set_within(&l->cpus, &parent->cpus))
+	if (l->place != MACHINE && (!topo_set_within(&l->cpus, &parent->cpus) ||
+					   !topo_set_within(&l->complete, &parent->complete)))
 		return refuse(f, "a cpuset with CPUs that the object around it has not");
-	if (memory)
+	if (!f->version1 && (l->place == NODE || l->place == MEMORY_CACHE))
 		return 0;
 	if (is_empty(&l->cpus) && l->place != NODE)
 		return refuse(f, "an empty cpuset; expected some CPU");
 	if (!is_empty(&common))
 		return refuse(
 			f, "cpu %d is in two objects side by side", topo_set_next(&common, 0));
+	if (first >= 0 && first < parent->last_first)
+		return refuse(f,
+			"cpu %d after cpu %d; expected objects in the order of their first CPUs",
+			first, parent->last_first);
+	parent->last_first = first;
 	for (size_t i = 0; i < TOPO_SET_BITS / 64; i++)
-		parent->child_cpus.word[i] |= l->cpus.word[i];
+		parent->child_complete.word[i] |= l->complete.word[i];
 	return 0;
 }
 
@@ -412,7 +437,7 @@ static int write_sets(struct filter *f, const struct level *l, bool has_nodes)
 	int err = 0;
 
 	write_bitmap(f, "cpuset", &l->cpus);
-	write_bitmap(f, "complete_cpuset", &l->cpus);
+	write_bitmap(f, "complete_cpuset", &l->complete);
 	if (has_nodes) {
 		write_bitmap(f, "nodeset", &l->nodes);
 		write_bitmap(f, "complete_nodeset", &l->nodes);
@@ -427,10 +452,27 @@ static int write_sets(struct filter *f, const struct level *l, bool has_nodes)
 	return err;
 }
 
+/* CPUs that are there, and with those that are offline. */
+static int read_cpus(struct filter *f, struct level *l, bool *there)
+{
+	bool complete;
+	int err = read_set(f, "cpuset", &l->cpus, there);
+
+	if (!err)
+		err = read_set(f, "complete_cpuset", &l->complete, &complete);
+	if (err)
+		return err;
+	if (!complete)
+		l->complete = l->cpus;
+	if (!topo_set_within(&l->cpus, &l->complete))
+		return refuse(f, "a cpuset with CPUs that its complete_cpuset has not");
+	return 0;
+}
+
 static int take_object(struct filter *f, struct level *parent, struct level *l)
 {
 	bool has_cpus, has_nodes;
-	int err = read_set(f, "cpuset", &l->cpus, &has_cpus);
+	int err = read_cpus(f, l, &has_cpus);
 
 	if (!err)
 		err = read_set(f, "nodeset", &l->nodes, &has_nodes);
@@ -439,7 +481,10 @@ static int take_object(struct filter *f, struct level *parent, struct level *l)
 			TOPO_SHOW(topo_xml_value(&f->xml, "type")));
 	if (!err)
 		err = check_sets(f, parent, l, has_cpus, has_nodes);
-	return err ? err : write_sets(f, l, has_nodes);
+	if (err)
+		return err;
+	fprintf(f->out, " type=\"%s\"", l->written);
+	return write_sets(f, l, has_nodes);
 }
 
 static enum element find_element(struct topo_slice name, enum element parent, bool root)
@@ -476,36 +521,46 @@ static void end_tag(struct filter *f)
 
 static int write_open(struct filter *f, struct level *parent, struct level *l)
 {
-	enum element element = l->element;
+	unsigned int in = l->element == OBJECT ? AT(l->place) : IN(l->element);
 	int err = 0;
 
 	end_tag(f);
 	/* Their length is known when the text is. */
-	if (element == INDEXES || element == U64VALUES)
+	if (l->element == INDEXES || l->element == U64VALUES)
 		return 0;
 	fprintf(f->out, "<%.*s", (int)f->xml.name.len, f->xml.name.at);
-	for (unsigned int i = 0; !err && i < f->xml.nr_attrs; i++)
-		err = write_attr(f, element, &f->xml.attr[i]);
-	if (!err && element == OBJECT)
+	if (l->element == OBJECT)
 		err = take_object(f, parent, l);
+	for (unsigned int i = 0; !err && i < f->xml.nr_attrs; i++)
+		err = write_attr(f, in, &f->xml.attr[i]);
 	f->tag_open = true;
 	return err;
 }
 
-/* Distances of other things than nodes are none of our business. */
-static bool is_other_matrix(const struct filter *f)
+/* Distances of other things than nodes are none of our business, nor are other attributes of
+ * memory. */
+static bool is_foreign(const struct filter *f, enum element element)
 {
-	return !topo_slice_is(topo_xml_value(&f->xml, "type"), "NUMANode");
+	struct topo_slice name = topo_xml_value(&f->xml, "name");
+
+	if (element == DISTANCES2)
+		return !topo_slice_is(topo_xml_value(&f->xml, "type"), "NUMANode");
+	if (element == MEMATTR_VALUE)
+		return !topo_xml_value(&f->xml, "initiator_cpuset").at;
+	for (size_t i = 0; element == MEMATTR && i < sizeof(memattrs) / sizeof(memattrs[0]); i++)
+		if (topo_slice_is(name, memattrs[i]))
+			return false;
+	return element == MEMATTR;
 }
 
 /* Whether an element is kept. */
 static int judge(struct filter *f, const struct level *parent, struct level *l)
 {
-	if (l->element == DISTANCES2 && is_other_matrix(f))
+	if (is_foreign(f, l->element))
 		l->element = LEFT_OUT;
 	if (l->element != OBJECT)
 		return 0;
-	l->place = place_of(topo_xml_value(&f->xml, "type"));
+	find_place(l, topo_xml_value(&f->xml, "type"));
 	if (l->place == NOWHERE)
 		l->element = LEFT_OUT;
 	return check_machine(f, parent->element);

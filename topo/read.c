@@ -13,6 +13,19 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+static const char *const kind_names[] = {
+	[TOPO_HOST] = "host",
+	[TOPO_SYSFS] = "sysfs",
+	[TOPO_NUMACTL] = "numactl",
+	[TOPO_HWLOC_XML] = "hwloc",
+	[TOPO_LINE] = "line",
+};
+
+const char *topo_kind_name(enum topo_kind kind)
+{
+	return kind_names[kind];
+}
+
 /* Far beyond any source: a numactl text of 1,024 nodes takes 5 MiB. */
 enum { MAX_SOURCE = 64 << 20 };
 

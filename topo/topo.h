@@ -23,6 +23,9 @@ enum topo_kind { TOPO_HOST, TOPO_SYSFS, TOPO_NUMACTL, TOPO_HWLOC_XML, TOPO_LINE 
 
 enum { TOPO_NOTE_LEN = 240, TOPO_MAX_NOTES = 32 };
 
+/* "host", "sysfs", "numactl", "hwloc" or "line". */
+const char *topo_kind_name(enum topo_kind kind);
+
 /* What was understood, with notes on what was odd. */
 struct topo_info {
 	enum topo_kind kind;
