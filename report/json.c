@@ -5,6 +5,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include "text.h"
 
 #define DUMP_FLAGS (JSON_COMPACT | JSON_ENSURE_ASCII | JSON_REAL_PRECISION(17))
 
@@ -23,26 +24,6 @@ json_t *report_json_u64(uint64_t value)
 	return json_string(digits);
 }
 
-/* Bytes of the well-formed UTF-8 sequence at `s` (RFC 3629: no surrogates, nothing overlong), or 0.
- */
-static size_t utf8_len(const unsigned char *s)
-{
-	const size_t len = s[0] < 0x80			 ? 1
-			   : s[0] >= 0xc2 && s[0] < 0xe0 ? 2
-			   : (s[0] & 0xf0) == 0xe0	 ? 3
-			   : s[0] >= 0xf0 && s[0] < 0xf5 ? 4
-							 : 0;
-
-	for (size_t i = 1; i < len; i++)
-		if ((s[i] & 0xc0) != 0x80)
-			return 0;
-	if ((s[0] == 0xe0 && s[1] < 0xa0) || (s[0] == 0xed && s[1] > 0x9f))
-		return 0;
-	if ((s[0] == 0xf0 && s[1] < 0x90) || (s[0] == 0xf4 && s[1] > 0x8f))
-		return 0;
-	return len;
-}
-
 json_t *report_json_text(const char *text)
 {
 	static const char replacement[] = "\xef\xbf\xbd"; /* U+FFFD */
@@ -52,7 +33,7 @@ json_t *report_json_text(const char *text)
 	if (!clean)
 		return NULL;
 	while (*text) {
-		const size_t len = utf8_len((const unsigned char *)text);
+		const size_t len = report_utf8_len(text);
 
 		memcpy(to, len ? text : replacement, len ? len : 3);
 		to += len ? len : 3;
@@ -61,6 +42,29 @@ json_t *report_json_text(const char *text)
 	string = json_stringn(clean, (size_t)(to - clean));
 	free(clean);
 	return string;
+}
+
+json_t *report_json_array(size_t nr, report_json_item *item, const void *ctx)
+{
+	json_t *array = json_array();
+	int err = 0;
+
+	for (size_t i = 0; !err && i < nr; i++)
+		err = json_array_append_new(array, item(ctx, i));
+	if (!err)
+		return array;
+	json_decref(array);
+	return NULL;
+}
+
+json_t *report_json_u64_item(const void *values, size_t i)
+{
+	return report_json_u64(((const uint64_t *)values)[i]);
+}
+
+json_t *report_json_int_item(const void *values, size_t i)
+{
+	return json_integer(((const int *)values)[i]);
 }
 
 /* json_object_set_new and json_array_append_new refuse NULL, so one check at the end of a chain is
@@ -95,36 +99,17 @@ static json_t *costs_json(const struct nb_counters *c)
 		"compaction", report_json_real(nb_cost_compaction(c->pgmigrate_success)));
 }
 
-static json_t *nodes_json(const struct nb_result *r)
+static json_t *node_json(const void *ctx, size_t i)
 {
-	json_t *array = json_array();
-	int err = 0;
+	const struct nb_result *r = ctx;
 
-	for (unsigned int i = 0; i < r->nr_nodes; i++)
-		err |= json_array_append_new(
-			array, json_pack("{s:i,s:o}", "id", r->node_ids[i], "pages",
-				       report_json_u64(r->final_pages[i])));
-	if (!err)
-		return array;
-	json_decref(array);
-	return NULL;
+	return json_pack(
+		"{s:i,s:o}", "id", r->node_ids[i], "pages", report_json_u64(r->final_pages[i]));
 }
 
-static json_t *node_pages_json(const uint64_t *pages, unsigned int nr_nodes)
+static json_t *sample_json(const void *ctx, size_t i)
 {
-	json_t *array = json_array();
-	int err = 0;
-
-	for (unsigned int i = 0; i < nr_nodes; i++)
-		err |= json_array_append_new(array, report_json_u64(pages[i]));
-	if (!err)
-		return array;
-	json_decref(array);
-	return NULL;
-}
-
-static json_t *sample_json(const struct nb_result *r, uint32_t i)
-{
+	const struct nb_result *r = ctx;
 	const struct nb_sample *s = &r->samples[i];
 
 	return json_pack("{s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:o}", "time_s",
@@ -134,20 +119,8 @@ static json_t *sample_json(const struct nb_result *r, uint32_t i)
 		"hint_faults_local", report_json_u64(s->hint_faults_local), "pte_updates",
 		report_json_u64(s->pte_updates), "pages_migrated",
 		report_json_u64(s->pages_migrated), "node_pages",
-		node_pages_json(r->node_pages + (size_t)i * r->nr_nodes, r->nr_nodes));
-}
-
-static json_t *series_json(const struct nb_result *r)
-{
-	json_t *array = json_array();
-	int err = 0;
-
-	for (uint32_t i = 0; i < r->nr_samples; i++)
-		err |= json_array_append_new(array, sample_json(r, i));
-	if (!err)
-		return array;
-	json_decref(array);
-	return NULL;
+		report_json_array(
+			r->nr_nodes, report_json_u64_item, r->node_pages + i * r->nr_nodes));
 }
 
 json_t *report_json_run(const struct report_run *run)
@@ -172,8 +145,8 @@ json_t *report_json_run(const struct report_run *run)
 	err |= set(object, "timed_out", json_boolean(r->timed_out));
 	err |= set(object, "counters", counters_json(r));
 	err |= set(object, "costs", costs_json(&r->counters));
-	err |= set(object, "nodes", nodes_json(r));
-	err |= set(object, "series", series_json(r));
+	err |= set(object, "nodes", report_json_array(r->nr_nodes, node_json, r));
+	err |= set(object, "series", report_json_array(r->nr_samples, sample_json, r));
 	if (!err)
 		return object;
 	json_decref(object);

@@ -22,6 +22,12 @@ json_t *report_json_real(double value);
 json_t *report_json_u64(uint64_t value);
 /* Text of unknown origin: bytes that are not UTF-8 become U+FFFD. */
 json_t *report_json_text(const char *text);
+/* An array of nr items, each made by `item`; NULL when any of them is. */
+typedef json_t *report_json_item(const void *ctx, size_t i);
+json_t *report_json_array(size_t nr, report_json_item *item, const void *ctx);
+/* Items for arrays of uint64_t and of int. */
+json_t *report_json_u64_item(const void *values, size_t i);
+json_t *report_json_int_item(const void *values, size_t i);
 /* One run as documented, or NULL on no memory. The caller owns it. */
 json_t *report_json_run(const struct report_run *run);
 

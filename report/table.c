@@ -5,8 +5,8 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include "compare.h"
 #include "grid.h"
-#include "stats.h"
 #include "text.h"
 
 /* Everything the rows are computed from. */
@@ -60,7 +60,7 @@ static double row_value(
 	case ROW_MAX:
 		return s->max;
 	case ROW_MEAN:
-		return rate ? s->hmean : s->amean;
+		return report_mean_of(s, metric);
 	case ROW_STDDEV:
 		return s->stddev;
 	case ROW_COEFFVAR:
@@ -123,19 +123,11 @@ static int iteration_row(
 	return 0;
 }
 
-static bool job_has(const struct table *t, const char *job, enum report_metric metric)
-{
-	for (size_t c = 0; c < t->axes.nr_systems; c++)
-		if (report_collect(t->values, t->set, job, t->axes.systems[c], metric))
-			return true;
-	return false;
-}
-
 static int kind_rows(struct table *t, enum row_kind kind)
 {
 	for (int metric = 0; metric < REPORT_NR_METRICS; metric++) {
 		for (size_t j = 0; j < t->axes.nr_jobs; j++) {
-			if (!job_has(t, t->axes.jobs[j], metric))
+			if (!report_job_has(t->set, t->axes.jobs[j], metric, t->values))
 				continue;
 			if (iteration_row(t, kind, metric, t->axes.jobs[j]))
 				return -ENOMEM;
@@ -146,29 +138,9 @@ static int kind_rows(struct table *t, enum row_kind kind)
 
 /* ---- share of the possible gain ---- */
 
-/* The system whose runs of this job are the best placement, or NULL. */
-static const char *best_system(const struct report_set *set, const char *job)
-{
-	for (size_t i = 0; i < set->nr_runs; i++)
-		if (set->runs[i].is_best && !strcmp(set->runs[i].job, job))
-			return set->runs[i].system;
-	return NULL;
-}
-
-static double mean_of(
-	const struct table *t, const char *job, const char *system, enum report_metric metric)
-{
-	const size_t nr = report_collect(t->values, t->set, job, system, metric);
-	const struct report_stats s = report_stats_of(t->values, nr);
-
-	return report_metric_table[metric].more_is_better ? s.hmean : s.amean;
-}
-
 static int gain_row(struct table *t, const char *job)
 {
-	const char *best = best_system(t->set, job);
-	const enum report_metric metric =
-		job_has(t, job, REPORT_THROUGHPUT) ? REPORT_THROUGHPUT : REPORT_ELAPSED;
+	const char *best = report_best_system(t->set, job);
 	struct report_cell *cells;
 
 	if (!best)
@@ -177,9 +149,8 @@ static int gain_row(struct table *t, const char *job)
 	if (!cells)
 		return -ENOMEM;
 	for (size_t c = 0; c < t->axes.nr_systems; c++) {
-		const double share = report_share_of_gain(
-			mean_of(t, job, t->axes.systems[0], metric),
-			mean_of(t, job, t->axes.systems[c], metric), mean_of(t, job, best, metric));
+		const double share = report_gain(
+			t->set, job, t->axes.systems[0], t->axes.systems[c], best, t->values);
 
 		put_number(cells[c].value, 100 * share);
 		if (!isnan(share))
