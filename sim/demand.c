@@ -33,11 +33,14 @@ static double lines_factor(const struct sim_world *w, const struct sim_thread *t
 static double cost_on(
 	const struct sim_world *w, const struct sim_thread *t, unsigned int node, double lines)
 {
-	const double rate =
-		sim_memory_rate(&w->memory, (unsigned int)t->node, node) * lines * t->core_factor;
-	double cost = 1e9 / rate;
+	const size_t flow = (size_t)t->node * w->nr_nodes + node;
+	const double idle = w->model->latency_ns[flow];
+	const double round = w->memory.round_ns[flow] / t->pull;
+	/* However much it is pulled along, a CPU is no faster than on an idle machine. */
+	double cost =
+		(round > idle ? round : idle) / (w->memory.line_bytes * lines * t->core_factor);
 
-	/* Whoever waits for each line feels the queue before it is full. */
+	/* Whoever waits for each line feels the queue build up before it is full. */
 	if (lines < 1) {
 		const double u = sim_memory_utilisation(&w->memory, node);
 
@@ -288,7 +291,7 @@ static void sum_demand(struct sim_world *w)
 
 		for (unsigned int k = 0; k < t->want.nr; k++)
 			w->memory.demand[(unsigned int)t->node * w->nr_nodes + t->want.node[k]] +=
-				(double)t->want.share[k] * t->core_factor;
+				(double)t->want.share[k] * t->core_factor * t->pull;
 	}
 }
 

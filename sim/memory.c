@@ -3,26 +3,40 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { LINE_BYTES = 64 };
+enum { LINE_BYTES = 64, MAX_ROUNDS = 64, NEWTON_STEPS = 8 };
 
 /* Copies never take everything: the program's own accesses are in the same queues. */
 static const double LEAST_SHARE = 0.1;
+
+/* The solution is good enough when no queue changes by more than this share of a round trip. */
+static const double PRECISION = 2e-4;
 
 void sim_memory_free(struct sim_memory *s)
 {
 	free(s->flow);
 	free(s->capacity);
-	free(s->weight);
 	free(s->demand);
-	free(s->level);
+	free(s->wait_ns);
+	free(s->round_ns);
 	free(s->used);
-	free(s->load);
-	free(s->left);
-	free(s->frozen);
 	memset(s, 0, sizeof(*s));
+}
+
+static void make_flows(struct sim_memory *s)
+{
+	const unsigned int n = s->nr_nodes;
+
+	for (unsigned int f = 0; f < n * n; f++) {
+		const struct sim_route *route = &s->model->route[f];
+
+		s->flow[f].resource[s->flow[f].nr++] = (uint16_t)(f % n);
+		for (unsigned int k = 0; k < route->nr; k++)
+			s->flow[f].resource[s->flow[f].nr++] = (uint16_t)(n + route->link[k]);
+	}
 }
 
 int sim_memory_init(struct sim_memory *s, const struct sim_model *model)
@@ -35,28 +49,18 @@ int sim_memory_init(struct sim_memory *s, const struct sim_model *model)
 	s->model = model;
 	s->nr_nodes = n;
 	s->nr_resources = (unsigned int)resources;
-	s->flow = calloc(flows, sizeof(struct sim_flow));
+	s->line_bytes = model->lines_in_flight * LINE_BYTES;
+	s->flow = calloc(flows, sizeof(*s->flow));
 	s->capacity = calloc(resources, sizeof(double));
-	s->used = calloc(resources, sizeof(double));
-	s->load = calloc(resources, sizeof(double));
-	s->left = calloc(resources, sizeof(double));
-	s->weight = calloc(flows, sizeof(double));
 	s->demand = calloc(flows, sizeof(double));
-	s->level = calloc(flows, sizeof(double));
-	s->frozen = calloc(flows, 1);
-	if (!s->flow || !s->capacity || !s->used || !s->load || !s->left || !s->weight ||
-		!s->demand || !s->level || !s->frozen) {
+	s->wait_ns = calloc(resources, sizeof(double));
+	s->round_ns = calloc(flows, sizeof(double));
+	s->used = calloc(resources, sizeof(double));
+	if (!s->flow || !s->capacity || !s->demand || !s->wait_ns || !s->round_ns || !s->used) {
 		sim_memory_free(s);
 		return -ENOMEM;
 	}
-	for (size_t f = 0; f < flows; f++) {
-		const struct sim_route *route = &model->route[f];
-
-		s->weight[f] = model->lines_in_flight * LINE_BYTES * 1e9 / model->latency_ns[f];
-		s->flow[f].resource[s->flow[f].nr++] = (uint16_t)(f % n);
-		for (unsigned int k = 0; k < route->nr; k++)
-			s->flow[f].resource[s->flow[f].nr++] = (uint16_t)(n + route->link[k]);
-	}
+	make_flows(s);
 	sim_memory_reset_capacity(s);
 	sim_memory_solve(s);
 	return 0;
@@ -86,114 +90,107 @@ static void take(struct sim_memory *s, unsigned int resource, double bytes_per_s
 void sim_memory_take_copy(
 	struct sim_memory *s, unsigned int from, unsigned int to, double bytes_per_s)
 {
-	const struct sim_route *route = &s->model->route[from * s->nr_nodes + to];
+	const struct sim_flow *flow = &s->flow[from * s->nr_nodes + to];
 
 	take(s, from, bytes_per_s);
-	take(s, to, bytes_per_s);
-	for (unsigned int k = 0; k < route->nr; k++)
-		take(s, s->nr_nodes + route->link[k], bytes_per_s);
+	for (unsigned int k = 0; k < flow->nr; k++)
+		take(s, flow->resource[k], bytes_per_s);
 }
 
-/* The level at which the tightest resource is full, and which one; more than 1 when none is. */
-static double tightest(const struct sim_memory *s, unsigned int *which)
+static bool uses(const struct sim_flow *flow, unsigned int resource)
 {
-	double best = 2;
-
-	for (unsigned int r = 0; r < s->nr_resources; r++) {
-		const double level = s->load[r] > 0 ? s->left[r] / s->load[r] : 2;
-
-		if (level < best) {
-			best = level;
-			*which = r;
-		}
-	}
-	return best;
-}
-
-static bool flow_uses(const struct sim_memory *s, size_t f, unsigned int resource)
-{
-	for (unsigned int k = 0; k < s->flow[f].nr; k++)
-		if (s->flow[f].resource[k] == resource)
+	for (unsigned int k = 0; k < flow->nr; k++)
+		if (flow->resource[k] == resource)
 			return true;
 	return false;
 }
 
-static void freeze(struct sim_memory *s, size_t f, double level)
+static double round_trip(const struct sim_memory *s, size_t f)
 {
-	const double wanted = s->demand[f] * s->weight[f];
+	double ns = s->model->latency_ns[f];
 
-	s->frozen[f] = 1;
-	s->level[f] = level;
-	for (unsigned int k = 0; k < s->flow[f].nr; k++) {
-		const unsigned int r = s->flow[f].resource[k];
-
-		s->load[r] -= wanted;
-		s->left[r] -= wanted * level;
-		s->used[r] += wanted * level;
-		/* Rounding must not leave a sliver of load on a resource with nobody left. */
-		if (s->load[r] < 1)
-			s->load[r] = 0;
-		if (s->left[r] < 0)
-			s->left[r] = 0;
-	}
+	for (unsigned int k = 0; k < s->flow[f].nr; k++)
+		ns += s->wait_ns[s->flow[f].resource[k]];
+	return ns;
 }
 
-static void start_filling(struct sim_memory *s, size_t flows)
+/* What passes through resource r in bytes/s, and how that falls with each ns of its queue. */
+static double passing(
+	const struct sim_memory *s, unsigned int r, double *slope, double *shortest_ns)
 {
-	memcpy(s->left, s->capacity, s->nr_resources * sizeof(double));
-	memset(s->load, 0, s->nr_resources * sizeof(double));
-	memset(s->used, 0, s->nr_resources * sizeof(double));
-	for (size_t f = 0; f < flows; f++) {
-		s->frozen[f] = s->demand[f] <= 0;
-		s->level[f] = 1;
-		if (s->frozen[f])
+	const size_t flows = (size_t)s->nr_nodes * s->nr_nodes;
+	/* A memory is used by the flows that end at it: a column; a link by whoever's route says
+	 * so. */
+	const size_t first = r < s->nr_nodes ? r : 0;
+	const size_t step = r < s->nr_nodes ? s->nr_nodes : 1;
+	double sum = 0;
+
+	*slope = 0;
+	*shortest_ns = INFINITY;
+	for (size_t f = first; f < flows; f += step) {
+		double ns, rate;
+
+		if (s->demand[f] <= 0 || (r >= s->nr_nodes && !uses(&s->flow[f], r)))
 			continue;
-		for (unsigned int k = 0; k < s->flow[f].nr; k++)
-			s->load[s->flow[f].resource[k]] += s->demand[f] * s->weight[f];
+		ns = round_trip(s, f);
+		rate = s->demand[f] * s->line_bytes * 1e9 / ns;
+		sum += rate;
+		*slope += rate / ns;
+		if (ns < *shortest_ns)
+			*shortest_ns = ns;
 	}
+	return sum;
 }
 
-/*
- * A flow that nobody uses now still needs a rate, for whoever comes next: what a newcomer would get
- * if those who are there gave way no further than its own weight demands.
- */
-static void price_idle_flows(struct sim_memory *s, size_t flows)
+/* Lengthen or shorten one queue until what passes is what the resource can do; returns the relative
+ * change. */
+static double settle_queue(struct sim_memory *s, unsigned int r)
 {
-	for (size_t f = 0; f < flows; f++) {
-		double level = 1;
+	const double before = s->wait_ns[r];
+	double shortest = INFINITY;
 
-		if (s->demand[f] > 0)
-			continue;
-		for (unsigned int k = 0; k < s->flow[f].nr; k++) {
-			const unsigned int r = s->flow[f].resource[k];
-			const double wanted = s->used[r] + s->weight[f];
-			const double share = s->capacity[r] / wanted;
+	for (int k = 0; k < NEWTON_STEPS; k++) {
+		double slope, step;
+		const double sum = passing(s, r, &slope, &shortest);
 
-			if (share < level)
-				level = share;
+		if (slope <= 0) {
+			s->wait_ns[r] = 0;
+			return 0;
 		}
-		s->level[f] = level;
+		/* In the reciprocal the curve is nearly straight: Newton on 1 / sum. */
+		step = (sum / s->capacity[r] - 1) * sum / slope;
+		if (s->wait_ns[r] + step < 0)
+			step = -s->wait_ns[r];
+		s->wait_ns[r] += step;
+		if (fabs(step) < 0.1 * PRECISION * shortest)
+			break;
+	}
+	return fabs(s->wait_ns[r] - before) / shortest;
+}
+
+static void fill_results(struct sim_memory *s)
+{
+	const size_t flows = (size_t)s->nr_nodes * s->nr_nodes;
+
+	for (size_t f = 0; f < flows; f++)
+		s->round_ns[f] = round_trip(s, f);
+	for (unsigned int r = 0; r < s->nr_resources; r++) {
+		double slope, shortest;
+
+		s->used[r] = passing(s, r, &slope, &shortest);
 	}
 }
 
 void sim_memory_solve(struct sim_memory *s)
 {
-	const size_t flows = (size_t)s->nr_nodes * s->nr_nodes;
+	for (int round = 0; round < MAX_ROUNDS; round++) {
+		double change = 0;
 
-	start_filling(s, flows);
-	for (;;) {
-		unsigned int resource = 0;
-		const double level = tightest(s, &resource);
-
-		if (level >= 1)
+		for (unsigned int r = 0; r < s->nr_resources; r++)
+			change = fmax(change, settle_queue(s, r));
+		/* Without links each queue stands for itself: one round settles all. */
+		if (change < PRECISION || s->nr_resources == s->nr_nodes)
 			break;
-		for (size_t f = 0; f < flows; f++)
-			if (!s->frozen[f] && flow_uses(s, f, resource))
-				freeze(s, f, level);
-		s->load[resource] = 0;
 	}
-	for (size_t f = 0; f < flows; f++)
-		if (!s->frozen[f])
-			freeze(s, f, 1);
-	price_idle_flows(s, flows);
+	fill_results(s);
 }

@@ -24,6 +24,8 @@
 	X(lines_in_flight, "cpu", "lines_in_flight", "lines", 10, 0.1, 1000,                       \
 		"cache lines one CPU keeps outstanding: line fill buffers of x86 cores since Nehalem") \
 	X(llc_bytes, "cpu", "llc_mib", "MiB", 16, 0, 1e6, "last-level cache per node")             \
+	X(follower_gain, "cpu", "follower_gain", "ratio", 0.3, 0, 100,                             \
+		"how much faster than from a busy memory a line comes that another CPU wrote just before, at the reach of a cache; numa01 of the 2012 tables") \
 	X(llc_sharing, "cpu", "llc_sharing", "ratio", 0, 0, 1,                                     \
 		"share of a line's traffic saved when a CPU of the same node wrote it just before; 0 where coherence goes through the home node") \
 	X(threads_per_core, "cpu", "threads_per_core", "threads", 1, 1, 8, "SMT")                  \
@@ -40,12 +42,16 @@
 	X(tlb_flush_remote, "costs", "tlb_flush_remote_ns", "ns", 2000, 0, 1e9, "one IPI round for a flush elsewhere, per CPU that runs the mm") \
 	X(context_switch, "costs", "context_switch_ns", "ns", 2000, 0, 1e9, "lmbench lat_ctx with caches cold") \
 	X(task_migrate, "costs", "task_migrate_ns", "ns", 20000, 0, 1e9, "caches refilled after a move to another CPU") \
+	X(thread_start, "costs", "thread_start_ns", "ns", 25000, 0, 1e9, "pthread_create, one after the other") \
 	X(process_start, "costs", "process_start_ns", "ns", 500000, 0, 1e9, "fork and exec, lmbench lat_proc exec") \
 	X(timeslice, "scheduler", "timeslice_ms", "ms", 12, 1, 10000, "CFS with several runnable tasks") \
 	X(balance_interval, "scheduler", "balance_interval_ms", "ms", 64, 1, 10000, "periodic balancing between nodes") \
 	X(imbalance_pct, "scheduler", "imbalance_pct", "percent", 125, 100, 1000, "sched_domain of NUMA level") \
-	X(wander, "scheduler", "wander_per_min", "1/min", 2, 0, 1e6,                               \
+	X(wander, "scheduler", "wander_per_min", "1/min", 0.2, 0, 1e6,                               \
 		"how often a running task is pushed to another CPU by what else runs (daemons, IRQ threads)") \
+	X(steal_rate, "scheduler", "steal_per_s", "1/s", 1, 0, 1e5,                               \
+		"how often a CPU is taken from a running task for a moment by interrupts, kernel threads and daemons") \
+	X(steal_time, "scheduler", "steal_ms", "ms", 2, 0, 1e4, "for how long, on average")         \
 	X(watermark_high, "memory", "watermark_high_ratio", "ratio", 0.01, 0, 0.9, "share of a node that stays free: high watermark") \
 	X(reserved, "memory", "reserved_ratio", "ratio", 0.02, 0, 0.9, "share of a node that the kernel and the rest hold")
 

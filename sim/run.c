@@ -77,8 +77,7 @@ static void start_process(struct sim_world *w, struct sim_process *p)
 		}
 		if (t->load->policy.mode != NB_POLICY_DEFAULT)
 			nb_task_policy(w->engine, t->task, &t->load->policy, (uint64_t)w->now_ns);
-		if (i == 0)
-			t->debt_ns += w->model->process_start;
+		t->debt_ns += w->model->process_start + i * w->model->thread_start;
 		sim_work_start(w, t);
 	}
 	if (!p->mm)
@@ -227,6 +226,7 @@ static int set_up_threads(struct sim_world *w)
 		t->id = i + 1;
 		t->cpu = -1;
 		t->core_factor = 1;
+		t->pull = 1;
 		t->pinned_node = w->options->placement && w->options->placement->thread_node
 					 ? w->options->placement->thread_node[i]
 					 : -1;
@@ -371,8 +371,10 @@ static void tick(struct sim_world *w)
 	sim_sched_tick(w);
 	if (w->nr_moves)
 		sim_moves_finish(w);
+	sim_convoy_update(w);
 	sim_demand(w);
 	sim_work_tick(w);
+	w->ticks++;
 }
 
 static bool finished(const struct sim_world *w)

@@ -31,8 +31,9 @@ int sim_sched_init(struct sim_world *w)
 	}
 	w->core_busy = calloc((size_t)cores + 1, sizeof(*w->core_busy));
 	w->slow_list = calloc(w->load->nr_threads + 1, sizeof(*w->slow_list));
+	w->convoy = calloc(w->load->nr_threads + 1, sizeof(*w->convoy));
 	w->slow_key = calloc(w->load->nr_threads + 1, sizeof(*w->slow_key));
-	return w->core_busy && w->slow_list && w->slow_key ? 0 : -ENOMEM;
+	return w->core_busy && w->slow_list && w->slow_key && w->convoy ? 0 : -ENOMEM;
 }
 
 void sim_sched_free(struct sim_world *w)
@@ -42,6 +43,7 @@ void sim_sched_free(struct sim_world *w)
 	free(w->core_busy);
 	free(w->slow_list);
 	free(w->slow_key);
+	free(w->convoy);
 }
 
 static bool allowed(const struct sim_world *w, const struct sim_thread *t, unsigned int cpu)
@@ -371,6 +373,25 @@ static void wander(struct sim_world *w)
 	attach(w, other, ids);
 }
 
+/* Interrupts and daemons: whoever runs on that CPU stands still for a moment. */
+static void steal(struct sim_world *w)
+{
+	const double mean = 1e9 / (w->model->steal_rate * w->model->topo.nr_cpus);
+
+	while (w->now_ns >= w->next_steal_ns) {
+		const uint32_t cpu = (uint32_t)sim_rng_below(&w->rng, w->model->topo.cpu_ids);
+		const double ns = sim_rng_exponential(&w->rng, w->model->steal_time);
+		struct sim_thread *t;
+
+		w->next_steal_ns += sim_rng_exponential(&w->rng, mean);
+		if (!w->cpus[cpu].current)
+			continue;
+		t = &w->threads[w->cpus[cpu].current - 1];
+		if (t->wait_until_ns < w->now_ns + ns)
+			t->wait_until_ns = w->now_ns + ns;
+	}
+}
+
 static void rotate_queues(struct sim_world *w)
 {
 	for (uint32_t c = 0; w->nr_waiting && c < w->model->topo.cpu_ids; c++) {
@@ -399,6 +420,8 @@ void sim_sched_tick(struct sim_world *w)
 	}
 	if (w->model->wander > 0)
 		wander(w);
+	if (w->model->steal_rate > 0)
+		steal(w);
 	sim_sched_refresh(w);
 }
 

@@ -72,7 +72,7 @@ static void move_begin(
 		w->moves = p;
 		w->max_moves = more;
 	}
-	w->moves[w->nr_moves++] = (struct sim_move){a, b, (uint16_t)from, until_ns};
+	w->moves[w->nr_moves++] = (struct sim_move){a, b, (int16_t)from, until_ns};
 	a->blocks[b].flags |= SIM_B_BUSY;
 }
 
@@ -124,6 +124,11 @@ static int wanted_huge_node(struct sim_world *w, const struct sim_thread *t, uin
 		w->engine, t->task, vma_at(t, offset), t->area->va + offset, t->node);
 }
 
+static double appear_cost(const struct sim_world *w, int pages)
+{
+	return w->model->page_fault + pages * (double)NB_PAGE_SIZE * 1e9 / w->model->clear_rate;
+}
+
 /* A page or a whole block appears; how many pages, or 0 when memory is out, -1 on error. */
 static int appear(struct sim_world *w, struct sim_thread *t, uint64_t offset)
 {
@@ -136,6 +141,9 @@ static int appear(struct sim_world *w, struct sim_thread *t, uint64_t offset)
 		node = sim_alloc_node(w, wanted_huge_node(w, t, offset), NB_HUGE_PAGES);
 		if (node >= 0) {
 			sim_block_set(w, a, b, node, SIM_B_HUGE);
+			move_begin(w, a, b, NB_NO_NODE,
+				w->now_ns + w->used_ns + t->debt_ns +
+					appear_cost(w, NB_HUGE_PAGES));
 			nb_engine_counters_rw(w->engine)->thp_fault_alloc++;
 			nb_engine_counters_rw(w->engine)->pgfault++;
 			return NB_HUGE_PAGES;
@@ -146,11 +154,6 @@ static int appear(struct sim_world *w, struct sim_thread *t, uint64_t offset)
 		return 0;
 	nb_engine_counters_rw(w->engine)->pgfault++;
 	return sim_pte_set(w, a, offset, (uint16_t)(SIM_PTE_PRESENT | node)) ? -1 : 1;
-}
-
-static double appear_cost(const struct sim_world *w, int pages)
-{
-	return w->model->page_fault + pages * (double)NB_PAGE_SIZE * 1e9 / w->model->clear_rate;
 }
 
 /* ---- hint faults ---- */
@@ -296,13 +299,15 @@ static double fault_on_moving(struct sim_world *w, struct sim_thread *t, uint32_
 
 	if (!move || move->until_ns <= w->now_ns)
 		return 0;
+	if (t->wait_until_ns < move->until_ns)
+		t->wait_until_ns = move->until_ns;
+	if (move->from == NB_NO_NODE)
+		return w->model->page_fault;
 	sim_block_range(t->area, b, &start, &end);
 	f = fault_of(w, t, start, move->from, NB_FAULT_HUGE);
 	w->refuse_moves = true;
 	nb_hint_fault(w->engine, &f);
 	w->refuse_moves = false;
-	if (t->wait_until_ns < move->until_ns)
-		t->wait_until_ns = move->until_ns;
 	return w->model->hint_fault;
 }
 

@@ -128,6 +128,7 @@ struct sim_thread {
 	uint16_t in_phase;    /* phase number */
 	uint8_t state;
 	bool current;	     /* running, not queued */
+	bool in_convoy;	     /* in sim_world.convoy */
 	uint32_t rate_epoch; /* sim_world.epoch that rate was reckoned at */
 	struct sim_mix mix;  /* bytes by node, from pos on */
 	struct sim_mix want; /* CPU time by node, this tick: its demand on memory */
@@ -146,9 +147,10 @@ struct sim_thread {
 	double runtime_ns, user_ns, system_ns, wake_ns;
 	double slice_left_ns; /* of the CPU timeslice */
 	double core_factor;   /* speed on this core now: 1, or less with busy siblings */
-	int32_t pinned_node;  /* placement: kept on this node; -1 = free */
-	uint32_t id;	      /* task id: index + 1 */
-	uint32_t queue_next;  /* run queue link: index + 1, 0 = end */
+	double pull; /* speed-up of a sweep that follows another through the caches; see convoy.c */
+	int32_t pinned_node; /* placement: kept on this node; -1 = free */
+	uint32_t id;	     /* task id: index + 1 */
+	uint32_t queue_next; /* run queue link: index + 1, 0 = end */
 };
 
 struct sim_cpu {
@@ -164,7 +166,8 @@ struct sim_cpu {
 struct sim_move {
 	struct sim_area_state *area;
 	uint32_t block;
-	uint16_t from; /* node it leaves */
+	int16_t from; /* node it leaves; NB_NO_NODE: it is not moved but appears, by a first touch
+		       */
 	double until_ns;
 };
 
@@ -193,10 +196,13 @@ struct sim_world {
 	double end_ns;	     /* when the last process ended */
 	uint32_t *slow_list; /* scratch: threads that need care this tick */
 	double *slow_key;
+	uint32_t *convoy; /* [nr_threads] sweeping threads by address */
+	uint32_t nr_convoy;
+	uint64_t ticks;
 	uint32_t nr_waiting; /* runnable but not running */
 	uint32_t live_processes, waiting_processes;
 	uint32_t *pool_running; /* [nr_processes] running processes of each pool */
-	double next_balance_ns;
+	double next_balance_ns, next_steal_ns;
 	/* memory */
 	uint64_t *node_capacity; /* [nr_nodes] pages */
 	uint64_t *node_used;
@@ -282,7 +288,8 @@ const struct sim_move *sim_move_of(
 double sim_flush_cost(const struct sim_world *w, const struct sim_process *p);
 void sim_moves_finish(struct sim_world *w);
 
-/* placed.c: static placements. The node of a page under the placement in force; only when there is one. */
+/* placed.c: static placements. The node of a page under the placement in force; only when there is
+ * one. */
 int sim_placed_node(const struct sim_world *w, const struct sim_thread *t, uint64_t offset);
 
 /* door.c */
@@ -307,6 +314,8 @@ void sim_work_tick(struct sim_world *w);
 void sim_demand(struct sim_world *w);
 double sim_rate_of(
 	const struct sim_world *w, const struct sim_thread *t, const struct sim_mix *mix);
+/* convoy.c: who follows whom */
+void sim_convoy_update(struct sim_world *w);
 /* Which blocks a sweep may pass without care, from pos on; sets mix, clean_end, clean_gen. False on
  * error. */
 bool sim_sweep_establish(struct sim_world *w, struct sim_thread *t);

@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * convoy: sweeps over the same memory bunch up. Who writes lines that another CPU wrote just before
+ * finds them in a cache instead of in memory, and catches up; who comes to the front meets memory,
+ * and is held back. So threads that sweep the same pages stay together, and load the node of the
+ * pages they are at, one node at a time.
+ *
+ * A thread is pulled in proportion to its distance from the foremost one within reach, which is the
+ * size of a last-level cache: beyond it the lines are gone. Each line still passes through its home
+ * node for each of them, so being pulled changes who gets how much of the node, not how much the
+ * node gives.
+ */
+#include "world.h"
+
+enum { UPDATE_TICKS = 4 };
+
+static uint64_t address(const struct sim_thread *t)
+{
+	return t->area->va + (uint64_t)t->pos;
+}
+
+static bool sweeps(const struct sim_thread *t)
+{
+	return t->load->phases[t->in_phase].kind == SIM_PHASE_SWEEP;
+}
+
+/* Nearly sorted from last time: an insertion sort has little to do. */
+static void sort(struct sim_world *w)
+{
+	for (uint32_t i = 1; i < w->nr_convoy; i++) {
+		const uint32_t thread = w->convoy[i];
+		const uint64_t at = address(&w->threads[thread]);
+		uint32_t k = i;
+
+		while (k && address(&w->threads[w->convoy[k - 1]]) > at) {
+			w->convoy[k] = w->convoy[k - 1];
+			k--;
+		}
+		w->convoy[k] = thread;
+	}
+}
+
+/* Keep the order of those still sweeping, then add whoever began. */
+static void collect(struct sim_world *w)
+{
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < w->nr_convoy; i++) {
+		struct sim_thread *t = &w->threads[w->convoy[i]];
+
+		t->in_convoy = t->current && sweeps(t);
+		if (t->in_convoy)
+			w->convoy[n++] = w->convoy[i];
+	}
+	for (uint32_t i = 0; i < w->nr_run; i++) {
+		struct sim_thread *t = &w->threads[w->run_list[i]];
+
+		if (t->in_convoy || !sweeps(t))
+			continue;
+		t->in_convoy = true;
+		w->convoy[n++] = w->run_list[i];
+	}
+	w->nr_convoy = n;
+}
+
+static bool same_sweep(const struct sim_thread *a, const struct sim_thread *b)
+{
+	return a->area == b->area && a->slice_start == b->slice_start &&
+	       a->slice_end == b->slice_end;
+}
+
+static void set_pull(struct sim_world *w, struct sim_thread *t, double pull)
+{
+	if (t->pull == pull)
+		return;
+	t->pull = pull;
+	t->rate_epoch = 0;
+	w->demand_stale = true;
+}
+
+void sim_convoy_update(struct sim_world *w)
+{
+	const double reach = w->model->llc_bytes;
+	uint32_t front = 0;
+
+	if (w->model->follower_gain <= 0 || reach <= 0 || w->ticks % UPDATE_TICKS)
+		return;
+	collect(w);
+	sort(w);
+	for (uint32_t i = 0; i < w->nr_convoy; i++) {
+		struct sim_thread *t = &w->threads[w->convoy[i]];
+		double lead = 0;
+
+		if (front < i)
+			front = i;
+		while (front + 1 < w->nr_convoy &&
+			same_sweep(t, &w->threads[w->convoy[front + 1]]) &&
+			w->threads[w->convoy[front + 1]].pos - t->pos <= reach)
+			front++;
+		if (same_sweep(t, &w->threads[w->convoy[front]]))
+			lead = w->threads[w->convoy[front]].pos - t->pos;
+		set_pull(w, t, 1 + w->model->follower_gain * lead / reach);
+	}
+}
