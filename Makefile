@@ -8,7 +8,7 @@ FUZZ_SECONDS ?= 10
 MESON_OPTIONS ?=
 NINJA = ninja -C $(BUILD)
 
-.PHONY: all help demo check fidelity bench fuzz asan format lint install clean
+.PHONY: all help demo check fidelity bench fuzz asan format lint lab-deps install clean
 
 # The command alone; the tests are built by `make check`.
 all: $(BUILD)/build.ninja
@@ -53,6 +53,11 @@ format:
 lint:
 	@tools/install-deps lint
 	@tools/lint
+
+# What lab/run needs: QEMU, a static busybox, and the kernel (fetched into a cache, not installed).
+lab-deps:
+	@tools/install-deps lab
+	@lab/kernel
 
 install: all
 	@meson install -C $(BUILD) --no-rebuild
