@@ -3,6 +3,8 @@
  * fault: the hint fault, from the count to the request (do_numa_page, do_huge_pmd_numa_page and
  * migrate_misplaced_page of the series), and what the outcome of a move changes.
  */
+#include <errno.h>
+
 #include "engine_private.h"
 #include "placement.h"
 
@@ -197,10 +199,14 @@ static struct nb_verdict ask_to_move(struct nb_engine *e, const struct nb_fault 
 		.huge = is_huge(f),
 	};
 
+	int err;
+
 	trace_move(e, &r, NB_EVENT_MOVE_ASKED, r.pages, 0, f->now_ns);
-	if (e->machine.move(e->machine.ctx, &r) == 0)
+	err = e->machine.move(e->machine.ctx, &r);
+	if (err == 0)
 		return (struct nb_verdict){target, NB_WHY_MOVE};
-	count_move(e, r.huge, 0, r.pages, NB_MOVE_REFUSED);
+	if (err != -EAGAIN)
+		count_move(e, r.huge, 0, r.pages, NB_MOVE_REFUSED);
 	trace_move(e, &r, NB_EVENT_MOVE_FAILED, r.pages, NB_MOVE_REFUSED, f->now_ns);
 	return stay(NB_WHY_REFUSED);
 }

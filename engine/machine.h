@@ -98,7 +98,8 @@ struct nb_machine {
 	int (*arm)(void *ctx, const struct nb_arm_request *r, struct nb_arm_result *out);
 
 	/* Move pages, now or later; every accepted request is answered by exactly one nb_move_done. 0 or -errno
-	 * (then nothing will happen and no nb_move_done follows). */
+	 * (then nothing will happen and no nb_move_done follows). -EAGAIN: the page is on its way already, by
+	 * somebody else's request; that is no failed move and is not counted as one. */
 	int (*move)(void *ctx, const struct nb_move_request *r);
 
 	/* Break the huge page at addr into PTEs; armed entries stay armed when keep_armed. 0 or -errno. */

@@ -78,9 +78,15 @@ static void make_absent(struct tm *m, struct tm_page *p)
 	*p = (struct tm_page){.node = NB_NO_NODE};
 }
 
+/* A whole block, and nothing in it yet. */
 static bool huge_fits(const struct tm_area *a, uint64_t addr, uint64_t end)
 {
-	return addr % NB_HUGE_SIZE == 0 && end - addr >= NB_HUGE_SIZE && a->end >= end;
+	if (addr % NB_HUGE_SIZE != 0 || end - addr < NB_HUGE_SIZE || a->end - addr < NB_HUGE_SIZE)
+		return false;
+	for (uint64_t i = 0; i < NB_HUGE_PAGES; i++)
+		if (a->pages[((addr - a->start) >> NB_PAGE_SHIFT) + i].present)
+			return false;
+	return true;
 }
 
 static void populate_page(struct tm *m, struct tm_page *p, int node, bool huge)
@@ -105,24 +111,75 @@ void tm_populate(struct tm *m, uint32_t mm_id, uint64_t start, uint64_t end, int
 	}
 }
 
-struct nb_vma *tm_map(struct tm *m, struct nb_mm *mm, uint32_t mm_id, uint64_t start,
-	uint64_t bytes, unsigned int flags)
+/* From the last part to the first, which tells whether there is a huge page. */
+static void break_huge(struct tm *m, uint32_t mm_id, uint64_t addr, bool keep_armed)
 {
-	struct nb_vma *vma = nb_vma_map(m->e, mm, start, start + bytes, flags, m->now_ns);
-	struct tm_area *a = &m->areas[m->nr_areas];
-	const size_t nr = (size_t)(bytes >> NB_PAGE_SHIFT);
+	struct tm_page *first = tm_page(m, mm_id, addr);
+	struct tm_page part;
 
-	if (vma == NULL || m->nr_areas == TM_MAX_AREAS)
-		return NULL;
+	if (first == NULL || !first->huge)
+		return;
+	part = (struct tm_page){.node = first->node,
+		.present = true,
+		.shared = first->shared,
+		.armed = first->armed && keep_armed};
+	for (int i = 0; i < NB_HUGE_PAGES; i++)
+		first[i] = part;
+}
+
+void tm_add_area(struct tm *m, uint32_t mm_id, uint64_t start, uint64_t bytes)
+{
+	const size_t nr = (size_t)(bytes >> NB_PAGE_SHIFT);
+	struct tm_area *a = &m->areas[m->nr_areas];
+
+	if (m->nr_areas == TM_MAX_AREAS) {
+		broke(m, "more areas than the test machine has");
+		return;
+	}
 	*a = (struct tm_area){mm_id, start, start + bytes, calloc(nr, sizeof(*a->pages))};
 	for (size_t i = 0; i < nr; i++)
 		a->pages[i].node = NB_NO_NODE;
 	m->nr_areas++;
+}
+
+void tm_drop_areas(struct tm *m, uint32_t mm_id)
+{
+	for (unsigned int i = m->nr_areas; i-- > 0;) {
+		if (m->areas[i].mm != mm_id)
+			continue;
+		for (uint64_t p = 0; p < (m->areas[i].end - m->areas[i].start) >> NB_PAGE_SHIFT;
+			p++)
+			make_absent(m, &m->areas[i].pages[p]);
+		free(m->areas[i].pages);
+		m->areas[i] = m->areas[--m->nr_areas];
+	}
+}
+
+struct nb_vma *tm_map(struct tm *m, struct nb_mm *mm, uint32_t mm_id, uint64_t start,
+	uint64_t bytes, unsigned int flags)
+{
+	struct nb_vma *vma = nb_vma_map(m->e, mm, start, start + bytes, flags, m->now_ns);
+
+	if (vma != NULL && area_of(m, mm_id, start) == NULL)
+		tm_add_area(m, mm_id, start, bytes);
 	return vma;
+}
+
+/* A huge page across `at` comes apart: its parts stay as they are. */
+static void split_across(struct tm *m, struct nb_mm *mm, uint32_t mm_id, uint64_t at)
+{
+	const struct tm_page *p = tm_page(m, mm_id, at);
+
+	if (p == NULL || !p->huge || at % NB_HUGE_SIZE == 0)
+		return;
+	break_huge(m, mm_id, at, true);
+	tm_tell_split(m, mm, at);
 }
 
 int tm_unmap(struct tm *m, struct nb_mm *mm, uint32_t mm_id, uint64_t start, uint64_t end)
 {
+	split_across(m, mm, mm_id, start);
+	split_across(m, mm, mm_id, end);
 	for (uint64_t addr = start; addr < end; addr += NB_PAGE_SIZE) {
 		struct tm_page *p = raw_page(m, mm_id, addr);
 
@@ -240,18 +297,12 @@ static int tm_move(void *ctx, const struct nb_move_request *r)
 static int tm_split(void *ctx, uint32_t mm_id, uint64_t addr, bool keep_armed)
 {
 	struct tm *m = ctx;
-	struct tm_page *first = tm_page(m, mm_id, addr);
-	const bool armed = first != NULL && first->armed;
 
 	if (m->refuse_split != 0)
 		return -m->refuse_split;
 	m->nr_splits++;
 	m->last_split_kept_armed = keep_armed;
-	for (uint64_t i = 0; first != NULL && first[0].huge && i < NB_HUGE_PAGES; i++)
-		first[NB_HUGE_PAGES - 1 - i] = (struct tm_page){.node = first->node,
-			.present = true,
-			.shared = first->shared,
-			.armed = armed && keep_armed};
+	break_huge(m, mm_id, addr, keep_armed);
 	return 0;
 }
 

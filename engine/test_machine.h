@@ -84,7 +84,12 @@ bool tm_set(struct tm *m, const char *assignment);
 
 const struct nb_counters *tm_counters(const struct tm *m);
 
-/* Map an area with its pages absent. NULL where the engine refuses. */
+/* Page tables for a range, all absent; for ranges that are mapped and unmapped in parts. Dropped
+ * with their pages. */
+void tm_add_area(struct tm *m, uint32_t mm_id, uint64_t start, uint64_t bytes);
+void tm_drop_areas(struct tm *m, uint32_t mm_id);
+
+/* Map a range, with an area of its own where there is none. NULL where the engine refuses. */
 struct nb_vma *tm_map(struct tm *m, struct nb_mm *mm, uint32_t mm_id, uint64_t start,
 	uint64_t bytes, unsigned int flags);
 /* The test machine's side of an unmap, then the engine's. */
