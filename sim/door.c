@@ -174,7 +174,7 @@ static int door_move(void *ctx, const struct nb_move_request *r)
 	struct sim_world *w = ctx;
 
 	if (w->refuse_moves)
-		return -EBUSY;
+		return -EAGAIN;
 	/* Executed by the fault that asked, once the decision is made. */
 	w->move = *r;
 	w->move_wanted = true;
