@@ -102,7 +102,7 @@ __attribute__((format(printf, 3, 4))) static double fail(
 	va_start(args, format);
 	vsnprintf(what, sizeof(what), format, args);
 	va_end(args);
-	r->err = nb_why(r->why, r->why_len, err, "'%s': %s", r->text, what);
+	r->err = nb_why(r->why, r->why_len, err, "'%.80s': %s", r->text, what);
 	return 0;
 }
 

@@ -106,6 +106,25 @@ static uint32_t count_areas(const struct sim_job *job, uint32_t section)
 	return nr;
 }
 
+static int add_areas(
+	struct sim_resolver *x, struct sim_process_load *p, const struct sim_job_section *s)
+{
+	int err = 0;
+
+	for (uint32_t a = 0; a < s->nr_areas && !err; a++)
+		err = resolve_area(x, &p->areas[p->nr_areas++], &s->areas[a]);
+	return err;
+}
+
+/* The section at place i of a process: the one it is named after, then those that join it, as in
+ * the file. */
+static uint32_t section_at(uint32_t process, uint32_t i)
+{
+	if (!i)
+		return process;
+	return i <= process ? i - 1 : i;
+}
+
 static int resolve_areas(struct sim_resolver *x, struct sim_process_load *p, uint32_t section)
 {
 	const struct sim_job *job = x->job;
@@ -119,12 +138,10 @@ static int resolve_areas(struct sim_resolver *x, struct sim_process_load *p, uin
 	if (!p->areas)
 		return no_memory(x);
 	for (uint32_t i = 0; i < job->nr_sections && !err; i++) {
-		const struct sim_job_section *s = &job->sections[i];
+		const struct sim_job_section *s = &job->sections[section_at(section, i)];
 
-		if (s->process != section)
-			continue;
-		for (uint32_t a = 0; a < s->nr_areas && !err; a++)
-			err = resolve_area(x, &p->areas[p->nr_areas++], &s->areas[a]);
+		if (s->process == section)
+			err = add_areas(x, p, s);
 	}
 	return err;
 }
@@ -150,7 +167,7 @@ static int resolve_thread(
 	return err ? err : sim_resolve_phases(x, t, p, s);
 }
 
-/* Threads of all sections of the process, numbered in the order of the file. */
+/* Threads of all sections of the process, numbered in the order of section_at. */
 static int resolve_threads(
 	struct sim_resolver *x, uint32_t process, uint32_t section, const uint32_t *threads)
 {
@@ -158,9 +175,10 @@ static int resolve_threads(
 	int err = 0;
 
 	for (uint32_t i = 0; i < x->job->nr_sections && !err; i++) {
-		const struct sim_job_section *s = &x->job->sections[i];
+		const uint32_t k = section_at(section, i);
+		const struct sim_job_section *s = &x->job->sections[k];
 
-		for (uint32_t t = 0; s->process == section && t < threads[i] && !err; t++)
+		for (uint32_t t = 0; s->process == section && t < threads[k] && !err; t++)
 			err = resolve_thread(x, process, number++, s);
 	}
 	x->vars[SIM_VAR_THREAD].value = NAN;

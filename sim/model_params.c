@@ -161,6 +161,11 @@ static const struct sim_ini_entry *find_param(
 	return s ? sim_ini_entry(s, p->key) : NULL;
 }
 
+static bool is_whole(const struct sim_param *p)
+{
+	return !strcmp(p->unit, "threads") || !strcmp(p->key, "hz");
+}
+
 static int set_param(
 	struct sim_model *m, const struct sim_machine_file *file, const struct sim_param *p)
 {
@@ -168,18 +173,12 @@ static int set_param(
 	double value = p->def;
 	int err = e ? sim_number(file, e, p->unit, p->min, p->max, &value) : 0;
 
-	if (err)
-		return err;
-	*field_of(m, p) = value * sim_param_factor(p);
-	return 0;
-}
-
-/* Counts must be whole. */
-static int check_whole(const struct sim_machine_file *file, const char *key, double value)
-{
-	if (value == floor(value))
-		return 0;
-	return sim_refuse(file, 1, -EINVAL, "%s = %g: expected a whole number", key, value);
+	if (!err && is_whole(p) && value != floor(value))
+		err = sim_refuse(
+			file, e->line, -EINVAL, "%s = %g: expected a whole number", p->key, value);
+	if (!err)
+		*field_of(m, p) = value * sim_param_factor(p);
+	return err;
 }
 
 int sim_model_params(struct sim_model *m, const struct sim_machine_file *file)
@@ -188,9 +187,5 @@ int sim_model_params(struct sim_model *m, const struct sim_machine_file *file)
 
 	for (size_t i = 0; i < sim_nr_params && !err; i++)
 		err = set_param(m, file, &sim_params[i]);
-	if (!err)
-		err = check_whole(file, "hz", m->hz);
-	if (!err)
-		err = check_whole(file, "threads_per_core", m->threads_per_core);
 	return err;
 }
