@@ -27,6 +27,9 @@ static struct nb_verdict stay(enum nb_why why)
 
 static void trace_fault(struct nb_engine *e, const struct nb_fault *f, struct nb_verdict v)
 {
+	/* Asked before the event is put together: this is the hottest place in the engine. */
+	if (e->machine.trace == NULL)
+		return;
 	nb_trace(e, &(struct nb_event){.time_ns = f->now_ns,
 			    .type = NB_EVENT_HINT_FAULT,
 			    .reason = v.why,

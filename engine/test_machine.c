@@ -324,7 +324,12 @@ static void tm_trace(void *ctx, const struct nb_event *e)
 
 void tm_init(struct tm *m, const char *system, unsigned int nr)
 {
-	memset(m, 0, sizeof(*m));
+	/* The logs are large, and their counts say what is in them. */
+	memset(m, 0, offsetof(struct tm, arms));
+	memset((char *)m + offsetof(struct tm, refuse_arm), 0,
+		sizeof(*m) - offsetof(struct tm, refuse_arm));
+	m->nr_arms = m->nr_moves = m->nr_splits = m->nr_events = 0;
+	m->last_split_kept_armed = false;
 	m->topo = (struct nb_topology){.nr_nodes = nr,
 		.nodes = m->nodes,
 		.cpu_node = m->cpu_node,
