@@ -286,7 +286,7 @@ static double modulo(double a, double b)
 {
 	const double rest = fmod(a, b);
 
-	return rest && (rest < 0) != (b < 0) ? rest + b : rest;
+	return rest != 0 && (rest < 0) != (b < 0) ? rest + b : rest;
 }
 
 static double divide(struct reader *r, char op, double a, double b)

@@ -40,6 +40,7 @@
 	X(clear_rate, "costs", "clear_mib_s", "MiB/s", 4000, 1, 1e9, "one CPU clearing a new page") \
 	X(tlb_flush_local, "costs", "tlb_flush_local_ns", "ns", 200, 0, 1e9, "flushing a range on this CPU") \
 	X(tlb_flush_remote, "costs", "tlb_flush_remote_ns", "ns", 2000, 0, 1e9, "one IPI round for a flush elsewhere, per CPU that runs the mm") \
+	X(timer_tick, "costs", "tick_ns", "ns", 2500, 0, 1e6, "timer interrupt and what it wakes, per tick; the system time of jobs that only compute in the 2012 tables") \
 	X(context_switch, "costs", "context_switch_ns", "ns", 2000, 0, 1e9, "lmbench lat_ctx with caches cold") \
 	X(task_migrate, "costs", "task_migrate_ns", "ns", 20000, 0, 1e9, "caches refilled after a move to another CPU") \
 	X(thread_start, "costs", "thread_start_ns", "ns", 25000, 0, 1e9, "pthread_create, one after the other") \

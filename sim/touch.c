@@ -59,8 +59,8 @@ const struct sim_move *sim_move_of(
 	return NULL;
 }
 
-static void move_begin(
-	struct sim_world *w, struct sim_area_state *a, uint32_t b, int from, double until_ns)
+static void move_begin(struct sim_world *w, uint32_t by, struct sim_area_state *a, uint32_t b,
+	int from, double until_ns)
 {
 	if (w->nr_moves == w->max_moves) {
 		const uint32_t more = w->max_moves ? 2 * w->max_moves : 64;
@@ -72,7 +72,7 @@ static void move_begin(
 		w->moves = p;
 		w->max_moves = more;
 	}
-	w->moves[w->nr_moves++] = (struct sim_move){a, b, (int16_t)from, until_ns};
+	w->moves[w->nr_moves++] = (struct sim_move){a, b, by, (int16_t)from, until_ns};
 	a->blocks[b].flags |= SIM_B_BUSY;
 }
 
@@ -141,7 +141,7 @@ static int appear(struct sim_world *w, struct sim_thread *t, uint64_t offset)
 		node = sim_alloc_node(w, wanted_huge_node(w, t, offset), NB_HUGE_PAGES);
 		if (node >= 0) {
 			sim_block_set(w, a, b, node, SIM_B_HUGE);
-			move_begin(w, a, b, NB_NO_NODE,
+			move_begin(w, t->id, a, b, NB_NO_NODE,
 				w->now_ns + w->used_ns + t->debt_ns +
 					appear_cost(w, NB_HUGE_PAGES));
 			nb_engine_counters_rw(w->engine)->thp_fault_alloc++;
@@ -237,7 +237,7 @@ static double fault_huge(struct sim_world *w, struct sim_thread *t, uint64_t off
 		cost += copy;
 		execute_move(w, t, start, 0);
 		if (a->blocks[b].node != from)
-			move_begin(w, a, b, from, w->now_ns + cost);
+			move_begin(w, t->id, a, b, from, w->now_ns + cost);
 	} else {
 		spurious_faults(w, t, b);
 	}
@@ -297,7 +297,7 @@ static double fault_on_moving(struct sim_world *w, struct sim_thread *t, uint32_
 	uint64_t start, end;
 	struct nb_fault f;
 
-	if (!move || move->until_ns <= w->now_ns)
+	if (!move || move->until_ns <= w->now_ns || move->by == t->id)
 		return 0;
 	if (t->wait_until_ns < move->until_ns)
 		t->wait_until_ns = move->until_ns;
@@ -365,6 +365,67 @@ static bool appears_whole(
 	return wanted_node(w, t, offset) == wanted_node(w, t, offset + NB_PAGE_SIZE);
 }
 
+/* One armed entry of a block whose pages are handled one by one; `f` says who touches what. */
+static double fault_entry(struct sim_world *w, struct sim_thread *t, uint64_t offset, uint16_t *pte,
+	const struct nb_fault *f)
+{
+	struct sim_area_state *a = t->area;
+	const uint16_t armed = *pte;
+
+	w->move_wanted = false;
+	nb_hint_fault(w->engine, f);
+	*pte = (uint16_t)(armed & ~SIM_PTE_ARMED);
+	a->blocks[sim_block_of(a, offset)].armed--;
+	if (a->nr_regions)
+		sim_regions_page_changed(w, a, offset, armed, *pte);
+	if (!w->move_wanted)
+		return 0;
+	execute_move(w, t, offset, *pte);
+	return copy_cost(w, t->proc, 1, false);
+}
+
+/* A run of entries, all present, some armed, in one VMA: what a sweep meets when huge pages are
+ * off. */
+static double fault_entries(
+	struct sim_world *w, struct sim_thread *t, uint64_t start, uint64_t end, bool write)
+{
+	struct sim_area_state *a = t->area;
+	const uint32_t b = sim_block_of(a, start);
+	const double trap = w->model->hint_fault + repair_cost(w, t->proc);
+	struct nb_fault f = fault_of(w, t, start, 0, write ? NB_FAULT_WRITE : 0);
+	const uint64_t va = f.addr - start;
+	uint64_t faults = 0;
+	double cost = 0;
+
+	if (sim_block_expand(w, a, b)) {
+		sim_fail(w, -ENOMEM, "no memory for page tables");
+		return FAILED;
+	}
+	for (uint64_t o = start; o < end; o += NB_PAGE_SIZE) {
+		uint16_t *pte = &w->chunks[a->blocks[b].ptes][sim_pte_index(a, o)];
+
+		if (!(*pte & SIM_PTE_ARMED))
+			continue;
+		f.addr = va + o;
+		f.page_node = *pte & SIM_PTE_NODE;
+		cost += fault_entry(w, t, o, pte, &f);
+		faults++;
+	}
+	a->gen++;
+	nb_engine_counters_rw(w->engine)->pgfault += faults;
+	sim_block_contract(w, a, b);
+	return cost + (double)faults * trap;
+}
+
+static bool plain_entries(const struct sim_thread *t, uint32_t b, uint64_t start, uint64_t end)
+{
+	const struct sim_block *block = &t->area->blocks[b];
+
+	return !(block->flags & (SIM_B_HUGE | SIM_B_PMD | SIM_B_BUSY)) &&
+	       block->present == sim_block_pages(t->area, b) &&
+	       vma_at(t, start) == vma_at(t, end - 1);
+}
+
 double sim_touch_block(
 	struct sim_world *w, struct sim_thread *t, uint64_t offset, uint64_t end, bool write)
 {
@@ -377,7 +438,10 @@ double sim_touch_block(
 		if (cost > 0)
 			return cost;
 	}
-	for (uint64_t o = offset & ~(uint64_t)(NB_PAGE_SIZE - 1); o < end; o += NB_PAGE_SIZE) {
+	offset &= ~(uint64_t)(NB_PAGE_SIZE - 1);
+	if (plain_entries(t, b, offset, end))
+		return fault_entries(w, t, offset, end, write);
+	for (uint64_t o = offset; o < end; o += NB_PAGE_SIZE) {
 		const double one = sim_touch_page(w, t, o, write);
 
 		if (one < 0)

@@ -428,8 +428,10 @@ static double compute(struct sim_world *w, struct sim_thread *t, double left)
 
 static void run_thread(struct sim_world *w, struct sim_thread *t)
 {
-	double left = w->tick_ns;
+	double left = w->tick_ns - w->model->timer_tick;
 	double stuck = 0;
+
+	t->system_ns += w->model->timer_tick;
 
 	while (left > 1e-3 && t->current && t->state == SIM_T_RUNNABLE && !w->error) {
 		const double before = left;
@@ -456,17 +458,19 @@ static void run_thread(struct sim_world *w, struct sim_thread *t)
 static bool run_fast(struct sim_world *w, struct sim_thread *t)
 {
 	const struct sim_phase *p = phase_of(t);
-	double bytes;
+	double bytes, ns;
 
 	if (p->kind != SIM_PHASE_SWEEP || t->debt_ns > 0 || t->wait_until_ns > w->now_ns ||
 		p->time_s > 0 || t->clean_gen != t->area->gen)
 		return false;
-	bytes = rate_now(w, t) * w->tick_ns;
+	ns = w->tick_ns - w->model->timer_tick;
+	bytes = rate_now(w, t) * ns;
 	if (t->pos + bytes >= t->clean_end)
 		return false;
 	t->pos += bytes;
 	account_bytes(w, t, bytes);
-	use(t, w->tick_ns);
+	use(t, ns);
+	t->system_ns += w->model->timer_tick;
 	t->runtime_ns += w->tick_ns;
 	return true;
 }

@@ -166,6 +166,7 @@ struct sim_cpu {
 struct sim_move {
 	struct sim_area_state *area;
 	uint32_t block;
+	uint32_t by; /* the task that moves it, and pays for that with its own time */
 	int16_t from; /* node it leaves; NB_NO_NODE: it is not moved but appears, by a first touch
 		       */
 	double until_ns;
