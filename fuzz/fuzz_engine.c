@@ -208,6 +208,22 @@ static void odd_machine(struct tm *m, uint8_t how)
 	tm_set(m, "scan_delay_ms=0");
 }
 
+/* Something is there from the start, so that faults mean something soon: one area of huge pages,
+ * one of small ones. */
+static void begin_mm(struct fuzz *f, uint32_t i)
+{
+	f->mm[i] = nb_mm_new(f->m->e, i + 1, 0);
+	for (uint64_t a = 0; a < AREAS; a++)
+		tm_add_area(f->m, i + 1, UINT64_C(1) << (30 + a), AREA_PAGES * NB_PAGE_SIZE);
+	for (uint64_t a = 0; a < 2; a++) {
+		const uint64_t start = UINT64_C(1) << (30 + a);
+		const uint64_t end = start + AREA_PAGES * NB_PAGE_SIZE;
+
+		nb_vma_map(f->m->e, f->mm[i], start, end, NB_VMA_WRITE, 0);
+		tm_populate(f->m, i + 1, start, end, 0, a == 0);
+	}
+}
+
 static void begin(struct fuzz *f, uint8_t row, uint8_t odd)
 {
 	size_t rows = 0;
@@ -218,12 +234,8 @@ static void begin(struct fuzz *f, uint8_t row, uint8_t odd)
 	odd_machine(f->m, odd);
 	if (!tm_start(f->m))
 		abort();
-	for (uint32_t i = 0; i < MMS; i++) {
-		f->mm[i] = nb_mm_new(f->m->e, i + 1, 0);
-		for (uint64_t a = 0; a < AREAS; a++)
-			tm_add_area(
-				f->m, i + 1, UINT64_C(1) << (30 + a), AREA_PAGES * NB_PAGE_SIZE);
-	}
+	for (uint32_t i = 0; i < MMS; i++)
+		begin_mm(f, i);
 	for (uint32_t i = 0; i < TASKS; i++)
 		f->task[i] = nb_task_new(f->m->e, f->mm[i % MMS], 10 + i, 0);
 }
