@@ -8,7 +8,7 @@ FUZZ_SECONDS ?= 10
 MESON_OPTIONS ?=
 NINJA = ninja -C $(BUILD)
 
-.PHONY: all help demo check fidelity bench fuzz asan format lint lab-deps install clean
+.PHONY: all help demo check fidelity bench fuzz asan format lint lab lab-deps install clean
 
 # The command alone; the tests are built by `make check`.
 all: $(BUILD)/build.ninja
@@ -53,6 +53,10 @@ format:
 lint:
 	@tools/install-deps lint
 	@tools/lint
+
+# lab/run's own programs and the lab's workloads (docs/lab.md).
+lab: $(BUILD)/build.ninja
+	@$(NINJA) lab
 
 # What lab/run needs: QEMU, a static busybox, and the kernel (fetched into a cache, not installed).
 lab-deps:
