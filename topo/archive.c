@@ -28,6 +28,7 @@ struct reader {
 	char *why;
 	size_t why_len;
 	unsigned int members;
+	int64_t unpacked; /* bytes, as the members claim */
 	char data[TOPO_FILE_MAX + 1];
 };
 
@@ -131,12 +132,16 @@ static int keep(struct reader *r, const char *path)
 	return err ? nb_why(r->why, r->why_len, err, "%s: out of memory", r->name) : 0;
 }
 
-static int check_bounds(struct reader *r)
+/* Before a member is unpacked or skipped, which takes as long: what it claims counts. */
+static int check_bounds(struct reader *r, struct archive_entry *entry)
 {
+	int64_t size = archive_entry_size(entry), max = (int64_t)MAX_UNPACKED_MIB << 20;
+
 	if (++r->members > MAX_MEMBERS)
 		return nb_why(r->why, r->why_len, -EINVAL,
 			"%s: more than %d members; expected a recorded /sys", r->name, MAX_MEMBERS);
-	if (archive_filter_bytes(r->a, 0) > (int64_t)MAX_UNPACKED_MIB << 20)
+	r->unpacked += size >= 0 && size <= max ? size : max + 1;
+	if (r->unpacked > max || archive_filter_bytes(r->a, 0) > max)
 		return nb_why(r->why, r->why_len, -EINVAL,
 			"%s: unpacks to more than %d MiB; expected a recorded /sys", r->name,
 			MAX_UNPACKED_MIB);
@@ -146,7 +151,7 @@ static int check_bounds(struct reader *r)
 static int take_member(struct reader *r, struct archive_entry *entry)
 {
 	const char *path = archive_entry_pathname(entry), *kept;
-	int err = check_bounds(r);
+	int err = check_bounds(r, entry);
 
 	if (err)
 		return err;

@@ -293,5 +293,6 @@ int topo_build_finish(struct topo_build *b)
 	}
 	topo_tiers(b);
 	topo_notes(b);
+	assert(!nb_topology_check(&b->out->topo));
 	return 0;
 }

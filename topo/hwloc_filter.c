@@ -84,7 +84,8 @@ static const struct {
 #define IN(element) (1u << (element))
 #define AT(place)   (1u << (16 + (place)))
 
-enum value { NUMBER, SIGNED, REAL, BITMAP, WORD };
+/* COUNT: memory is allocated for as many. */
+enum value { NUMBER, COUNT, SIGNED, REAL, BITMAP, WORD };
 
 /* The sets of objects are not here: they are judged together. */
 static const struct {
@@ -103,7 +104,7 @@ static const struct {
 	{"cache_type", AT(MEMORY_CACHE), NUMBER},
 	{"type", IN(DISTANCES2), WORD},
 	{"kind", IN(DISTANCES2), NUMBER},
-	{"nbobjs", IN(DISTANCES2) | IN(DISTANCES), NUMBER},
+	{"nbobjs", IN(DISTANCES2) | IN(DISTANCES), COUNT},
 	{"name", IN(DISTANCES2) | IN(MEMATTR), WORD},
 	{"indexing", IN(DISTANCES2), WORD},
 	{"flags", IN(MEMATTR), NUMBER},
@@ -242,6 +243,8 @@ static bool is_value(struct topo_slice s, enum value value)
 	switch (value) {
 	case NUMBER:
 		return !topo_slice_u64(s, INT64_MAX, &number);
+	case COUNT:
+		return !topo_slice_u64(s, NB_MAX_NODES, &number);
 	case SIGNED:
 		topo_slice_skip(&s, "-");
 		return !topo_slice_u64(s, INT32_MAX, &number);
@@ -254,6 +257,15 @@ static bool is_value(struct topo_slice s, enum value value)
 	}
 	return false;
 }
+
+static const char *const expected[] = {
+	[NUMBER] = "a number",
+	[COUNT] = "a number up to 1024",
+	[SIGNED] = "a number",
+	[REAL] = "a number",
+	[BITMAP] = "a bitmap of up to 8192 bits",
+	[WORD] = "a name",
+};
 
 static int write_attr(struct filter *f, unsigned int in, const struct topo_xml_attr *a)
 {
@@ -269,8 +281,8 @@ static int write_attr(struct filter *f, unsigned int in, const struct topo_xml_a
 		 * errors. */
 		if (attrs[i].value == WORD)
 			return 0;
-		return refuse(f, "%s=\"%.*s\"; expected a %s", attrs[i].name, TOPO_SHOW(a->value),
-			attrs[i].value == BITMAP ? "bitmap of up to 8192 bits" : "number");
+		return refuse(f, "%s=\"%.*s\"; expected %s", attrs[i].name, TOPO_SHOW(a->value),
+			expected[attrs[i].value]);
 	}
 	return 0;
 }

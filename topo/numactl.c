@@ -145,7 +145,7 @@ static int add_cpus(struct numactl *n, struct topo_slice line)
 	int err = topo_set_parse(&cpus, line, NB_MAX_CPUS);
 
 	if (err)
-		return bad_line(n, line, "CPU ids below 8192 between blanks");
+		return bad_line(n, topo_trim(line), "CPU ids below 8192 between blanks");
 	for (int cpu = topo_set_next(&cpus, 0); cpu >= 0; cpu = topo_set_next(&cpus, cpu + 1))
 		if (n->b->slot_of_cpu[cpu] == (int16_t)n->cpus_slot)
 			return topo_refuse(n->b, n->text.line,
