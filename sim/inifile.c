@@ -167,11 +167,16 @@ static char *read_line(char *str, int num, void *stream)
 	return str;
 }
 
-static bool append_value(struct sim_ini_entry *e, const char *more)
+static bool append_value(struct parser *p, struct sim_ini_entry *e, const char *more)
 {
 	const size_t old = strlen(e->value), add = strlen(more);
-	char *value = realloc(e->value, old + add + 2);
+	char *value;
 
+	if (old + add + 1 > SIM_INI_MAX_VALUE) {
+		refuse(p, -E2BIG, "a value of more than %d bytes", SIM_INI_MAX_VALUE);
+		return false;
+	}
+	value = realloc(e->value, old + add + 2);
 	if (!value)
 		return false;
 	value[old] = ' ';
@@ -213,7 +218,7 @@ static int on_key(void *user, const char *section, const char *key, const char *
 	}
 	s = &p->ini->sections[p->ini->nr_sections - 1];
 	if (p->indented && s->nr_entries)
-		ok = append_value(&s->entries[s->nr_entries - 1], value);
+		ok = append_value(p, &s->entries[s->nr_entries - 1], value);
 	else
 		ok = add_entry(s, key, value, p->line);
 	if (!ok)

@@ -23,6 +23,7 @@
 enum {
 	SIM_INI_MAX_BYTES = 1 << 20, /* of a file */
 	SIM_INI_MAX_SECTIONS = 4096,
+	SIM_INI_MAX_VALUE = 4096,      /* bytes, continuation lines joined */
 	SIM_INI_MAX_SECTION_NAME = 48, /* bytes; inih cuts at 49 */
 };
 

@@ -139,8 +139,8 @@ static int alloc_lists(
 			"[%s] has no phase: its threads would do nothing", s->name);
 	if (phases > SIM_JOB_MAX_PHASES || areas > SIM_JOB_MAX_AREAS)
 		return sim_job_refuse(r, s->line, -E2BIG,
-			"[%s] has %u phases and %u areas, expected at most %d of each", s->name,
-			phases, areas, SIM_JOB_MAX_PHASES);
+			"[%s] has %u phases and %u areas, expected at most %d and %d", s->name,
+			phases, areas, SIM_JOB_MAX_PHASES, SIM_JOB_MAX_AREAS);
 	to->areas = calloc(areas ? areas : 1, sizeof(*to->areas));
 	to->phases = calloc(phases, sizeof(*to->phases));
 	return to->areas && to->phases ? 0 : no_memory(r);
@@ -183,6 +183,9 @@ static int read_sections(struct sim_job_reader *r)
 	struct sim_job *job = r->job;
 	int err = 0;
 
+	if (r->ini->nr_sections > SIM_JOB_MAX_SECTIONS)
+		return sim_job_refuse(r, r->ini->sections[SIM_JOB_MAX_SECTIONS].line, -E2BIG,
+			"more than %d sections", SIM_JOB_MAX_SECTIONS);
 	job->sections = calloc(r->ini->nr_sections + 1, sizeof(*job->sections));
 	if (!job->sections)
 		return no_memory(r);
@@ -301,10 +304,25 @@ static int check_labels(struct sim_job_reader *r, const struct sim_job_section *
 	return 0;
 }
 
+static int count_areas(struct sim_job_reader *r, const struct sim_job_section *s)
+{
+	uint32_t nr = 0;
+
+	for (uint32_t i = 0; i < r->job->nr_sections; i++)
+		if (r->job->sections[i].process == s->process)
+			nr += r->job->sections[i].nr_areas;
+	if (nr <= SIM_JOB_MAX_AREAS)
+		return 0;
+	return sim_job_refuse(r, s->line, -E2BIG, "%u areas in a process, expected at most %d", nr,
+		SIM_JOB_MAX_AREAS);
+}
+
 static int link_section(struct sim_job_reader *r, struct sim_job_section *s)
 {
 	int err = check_labels(r, s);
 
+	if (!err)
+		err = count_areas(r, s);
 	for (uint32_t i = 0; i < s->nr_areas && !err; i++)
 		err = check_area(r, s, i);
 	for (uint32_t i = 0; i < s->nr_phases && !err; i++)

@@ -10,7 +10,7 @@
 #include "jobfile.h"
 #include "nearest.h"
 
-enum { MAX_TEXT = 4096 }; /* of a value after substitution */
+enum { MAX_TEXT = SIM_INI_MAX_VALUE + 1 }; /* of a value after substitution */
 
 const char *sim_job_builtin(size_t i)
 {

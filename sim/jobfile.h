@@ -12,9 +12,12 @@
 
 enum {
 	SIM_JOB_MAX_VARS = 64,
+	SIM_JOB_MAX_SECTIONS = 256,
 	SIM_JOB_MAX_PHASES = 1000,    /* of a section */
-	SIM_JOB_MAX_AREAS = 1000,     /* of a process */
+	SIM_JOB_MAX_AREAS = 256,      /* of a process */
 	SIM_JOB_MAX_THREADS = 100000, /* of a job, once resolved */
+	SIM_JOB_MAX_ITEMS = 1000000,  /* phases of all threads, and areas of all processes */
+	SIM_JOB_MAX_WORK = 1 << 28,   /* bytes of expressions evaluated, some seconds' worth */
 	SIM_JOB_MAX_EXPANDED = 10000, /* sources that one with ranges stands for */
 };
 
@@ -59,7 +62,7 @@ extern const char *const sim_phase_attr_names[SIM_NR_ATTRS];
 struct sim_job_phase {
 	uint32_t line;
 	uint8_t kind; /* enum sim_phase_kind */
-	bool main_only, lazy;
+	bool main_only, lazy, kernel, lookup;
 	char *text;			 /* owns what the pointers below point to */
 	const char *label;		 /* or NULL */
 	const char *value[SIM_NR_ATTRS]; /* or NULL */

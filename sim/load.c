@@ -129,11 +129,10 @@ static int resolve_areas(struct sim_resolver *x, struct sim_process_load *p, uin
 {
 	const struct sim_job *job = x->job;
 	const uint32_t nr = count_areas(job, section);
-	int err = 0;
+	int err = sim_resolve_items(x, nr, job->sections[section].line);
 
-	if (nr > SIM_JOB_MAX_AREAS)
-		return sim_job_refuse(&x->r, job->sections[section].line, -E2BIG,
-			"%u areas in a process, expected at most %d", nr, SIM_JOB_MAX_AREAS);
+	if (err)
+		return err;
 	p->areas = calloc(nr ? nr : 1, sizeof(*p->areas));
 	if (!p->areas)
 		return no_memory(x);
@@ -187,15 +186,27 @@ static int resolve_threads(
 
 /* ---- processes ---- */
 
-/* Room for so many more; new elements are zero. */
-static int grow(void **array, uint32_t nr, uint32_t more, size_t size)
+/* The next power of two, so that adding one at a time copies each element a few times at most. */
+static size_t capacity(size_t nr)
 {
-	void *grown = realloc(*array, (size_t)(nr + more) * size);
+	size_t room = 1;
 
-	if (!grown)
-		return -ENOMEM;
-	memset((char *)grown + nr * size, 0, more * size);
-	*array = grown;
+	while (room < nr)
+		room *= 2;
+	return room;
+}
+
+/* Room for so many more; new elements are zero. */
+static int grow(void **array, size_t nr, size_t more, size_t size)
+{
+	if (!*array || capacity(nr + more) != capacity(nr)) {
+		void *grown = realloc(*array, capacity(nr + more) * size);
+
+		if (!grown)
+			return -ENOMEM;
+		*array = grown;
+	}
+	memset((char *)*array + nr * size, 0, more * size);
 	return 0;
 }
 

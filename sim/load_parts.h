@@ -36,6 +36,8 @@ struct sim_resolver {
 	struct sim_var vars[SIM_NR_BUILTINS + SIM_JOB_MAX_VARS];
 	uint8_t stage[SIM_JOB_MAX_VARS]; /* enum sim_stage at which the job's variable gets its
 					    value */
+	uint64_t work;			 /* bytes of expressions evaluated so far */
+	uint64_t items;			 /* phases and areas made so far */
 	/* Nodes as policies count them: those with CPUs, then those with memory alone; by index. */
 	unsigned int nr_cpu_nodes, nr_nodes;
 	uint16_t node[NB_MAX_NODES];
@@ -49,6 +51,9 @@ int sim_resolver_init(struct sim_resolver *x, struct sim_load *load, const struc
 /* A builtin variable of the stage was set: give the job's variables of that stage and later their
  * values. */
 int sim_resolve_vars(struct sim_resolver *x, enum sim_stage stage);
+
+/* So many phases or areas more: -E2BIG where that is more than anybody means. */
+int sim_resolve_items(struct sim_resolver *x, uint32_t more, uint32_t line);
 
 /* A text, what it is called and where it is: for messages. */
 struct sim_text {

@@ -195,6 +195,8 @@ static int resolve_phase(const struct context *c, struct sim_phase *p)
 		.kind = c->from->kind,
 		.main_only = c->from->main_only,
 		.lazy = c->from->lazy,
+		.kernel = c->from->kernel,
+		.lookup = c->from->lookup,
 		.line = c->from->line,
 		.write_ratio = sim_phase_kinds[c->from->kind].write_ratio,
 		.access_bytes = 64,
@@ -307,8 +309,10 @@ int sim_resolve_phases(struct sim_resolver *x, struct sim_thread_load *t,
 {
 	struct context c = {.x = x, .process = p, .section = s};
 	uint16_t place[SIM_JOB_MAX_PHASES];
-	int err;
+	int err = sim_resolve_items(x, s->nr_phases, s->line);
 
+	if (err)
+		return err;
 	t->phases = calloc(s->nr_phases, sizeof(*t->phases));
 	if (!t->phases)
 		return sim_job_refuse(&x->r, s->line, -ENOMEM, "out of memory");

@@ -82,14 +82,36 @@ int sim_resolver_init(struct sim_resolver *x, struct sim_load *load, const struc
 	return sim_resolve_vars(x, SIM_STAGE_JOB);
 }
 
+/* A short file can ask for much: 100,000 threads, each with 1,000 phases. */
+int sim_resolve_items(struct sim_resolver *x, uint32_t more, uint32_t line)
+{
+	x->items += more;
+	if (x->items <= SIM_JOB_MAX_ITEMS)
+		return 0;
+	return sim_job_refuse(&x->r, line, -E2BIG,
+		"more than %d phases of threads and areas of processes", SIM_JOB_MAX_ITEMS);
+}
+
+static int spend(struct sim_resolver *x, const char *text, uint32_t line)
+{
+	x->work += strlen(text) + 1;
+	if (x->work <= SIM_JOB_MAX_WORK)
+		return 0;
+	return sim_job_refuse(
+		&x->r, line, -E2BIG, "too much to evaluate: threads times expressions");
+}
+
 static int resolve_var(struct sim_resolver *x, uint32_t i, enum sim_stage stage)
 {
 	struct sim_var *v = &x->vars[SIM_NR_BUILTINS + i];
 	const struct sim_job_text *value = &x->job->vars[i].value;
 	char problem[SIM_TEXT];
-	const int err = sim_expr_eval(
-		&v->value, value->text, x->vars, SIM_NR_BUILTINS + i, problem, sizeof(problem));
+	int err = spend(x, value->text, value->line);
 
+	if (err)
+		return err;
+	err = sim_expr_eval(
+		&v->value, value->text, x->vars, SIM_NR_BUILTINS + i, problem, sizeof(problem));
 	if (err == -EAGAIN && stage < SIM_STAGE_THREAD) {
 		v->value = NAN;
 		x->stage[i] = (uint8_t)(stage + 1);
@@ -115,9 +137,12 @@ int sim_resolve_vars(struct sim_resolver *x, enum sim_stage stage)
 static int eval(struct sim_resolver *x, struct sim_text t, const char *text, double *out)
 {
 	char problem[SIM_TEXT];
-	const int err = sim_expr_eval(
-		out, text, x->vars, SIM_NR_BUILTINS + x->job->nr_vars, problem, sizeof(problem));
+	int err = spend(x, text, t.line);
 
+	if (err)
+		return err;
+	err = sim_expr_eval(
+		out, text, x->vars, SIM_NR_BUILTINS + x->job->nr_vars, problem, sizeof(problem));
 	if (err)
 		return sim_job_refuse(
 			&x->r, t.line, err == -EAGAIN ? -EINVAL : err, "%s: %s", t.name, problem);

@@ -4,6 +4,7 @@
 #include "model_parts.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -64,26 +65,50 @@ static int set_size(struct sim_model *m, const struct sim_machine_file *file,
 	return 0;
 }
 
+static int set_bandwidth(struct sim_model *m, const struct sim_machine_file *file,
+	const struct sim_ini_entry *e, int n)
+{
+	const struct sim_param *p = param("mem_bandwidth");
+	double value;
+	const int err = sim_number(file, e, "MiB/s", p->min, p->max, &value);
+
+	if (!err)
+		m->node_bandwidth[n] = value * MIB;
+	return err;
+}
+
+static int set_node_latency(struct sim_model *m, const struct sim_machine_file *file,
+	const struct sim_ini_entry *e, int n)
+{
+	const struct sim_param *p = param("local_latency");
+	double value;
+	const int err = sim_number(file, e, "ns", p->min, p->max, &value);
+
+	if (err)
+		return err;
+	if (value != floor(value)) /* struct nb_node has whole ones, as HMAT does; [latency] takes
+				      fractions */
+		return sim_refuse(
+			file, e->line, -EINVAL, "latency_ns = %s: expected whole ns", e->value);
+	m->topo.nodes[n].latency_ns = (uint32_t)value;
+	return 0;
+}
+
 static int set_node(struct sim_model *m, const struct sim_machine_file *file,
 	const struct sim_ini_section *s, const char *id)
 {
-	const struct sim_param *bandwidth = param("mem_bandwidth"),
-			       *latency = param("local_latency");
-	const struct sim_ini_entry *e;
+	const struct sim_ini_entry *size = sim_ini_entry(s, "size");
+	const struct sim_ini_entry *bandwidth = sim_ini_entry(s, "bandwidth_mib_s");
+	const struct sim_ini_entry *latency = sim_ini_entry(s, "latency_ns");
 	const int n = sim_node_of(m, file, s->line, id);
-	double value;
 	int err = n < 0 ? n : 0;
 
-	if (!err && (e = sim_ini_entry(s, "size")) != NULL)
-		err = set_size(m, file, e, n);
-	if (!err && (e = sim_ini_entry(s, "bandwidth_mib_s")) != NULL) {
-		err = sim_number(file, e, "MiB/s", bandwidth->min, bandwidth->max, &value);
-		m->node_bandwidth[n] = value * MIB;
-	}
-	if (!err && (e = sim_ini_entry(s, "latency_ns")) != NULL) {
-		err = sim_number(file, e, "ns", latency->min, latency->max, &value);
-		m->topo.nodes[n].latency_ns = (uint32_t)value;
-	}
+	if (!err && size)
+		err = set_size(m, file, size, n);
+	if (!err && bandwidth)
+		err = set_bandwidth(m, file, bandwidth, n);
+	if (!err && latency)
+		err = set_node_latency(m, file, latency, n);
 	return err;
 }
 

@@ -216,6 +216,21 @@ static void sizes_are_limited(void **state)
 	free(text);
 }
 
+/* Joined values would otherwise be copied once for each of many lines. */
+static void joined_values_are_limited(void **state)
+{
+	struct sim_ini ini;
+	char *text = malloc(SIM_INI_MAX_BYTES);
+	size_t n = (size_t)sprintf(text, "[a]\nx = 1\n");
+
+	(void)state;
+	while (n + 4 < SIM_INI_MAX_BYTES)
+		n += (size_t)sprintf(text + n, " y\n");
+	assert_int_equal(parse_bytes(&ini, text, n), -E2BIG);
+	assert_string_equal(why, "f.ini:2050: a value of more than 4096 bytes");
+	free(text);
+}
+
 static int check(const char *text)
 {
 	static const struct sim_ini_key keys[] = {{.name = "loops"}, {.name = "size"},
@@ -334,6 +349,7 @@ int main(void)
 		cmocka_unit_test(long_lines_and_names_are_refused),
 		cmocka_unit_test(the_longest_line_is_not_cut),
 		cmocka_unit_test(sizes_are_limited),
+		cmocka_unit_test(joined_values_are_limited),
 		cmocka_unit_test(keys_are_checked),
 		cmocka_unit_test(nearest_names),
 		cmocka_unit_test(files_that_are_none),

@@ -767,6 +767,48 @@ static void many_phases_are_limited(void **state)
 	free(text);
 }
 
+/* Small files that ask for gigabytes or hours. */
+static void work_is_limited(void **state)
+{
+	char *text = malloc(1 << 20);
+	size_t n = (size_t)sprintf(text, "[a]\nthreads = 100000\n");
+	struct sim_load load;
+
+	(void)state;
+	for (int i = 0; i < 11; i++)
+		n += (size_t)sprintf(text + n, "phase = compute time=1\n");
+	assert_int_equal(resolve(&load, text, NULL, &four), -E2BIG);
+	assert_string_equal(
+		why, "dir/j.ini:1: more than 1000000 phases of threads and areas of processes");
+	n = (size_t)sprintf(text, "[global]\nvar x = thread\n");
+	for (int i = 0; i < 25; i++)
+		n += (size_t)sprintf(text + n, "  + %0150d\n", 1);
+	sprintf(text + n, "[a]\nthreads = 100000\nphase = compute time=x\n");
+	assert_int_equal(resolve(&load, text, NULL, &four), -E2BIG);
+	assert_string_equal(why, "dir/j.ini:2: too much to evaluate: threads times expressions");
+	free(text);
+}
+
+static void sections_and_areas_are_limited(void **state)
+{
+	char *text = malloc(1 << 20);
+	size_t n = 0;
+	struct sim_load load;
+
+	(void)state;
+	for (int i = 0; i < SIM_JOB_MAX_SECTIONS + 1; i++)
+		n += (size_t)sprintf(text + n, "[%d]\nphase = compute time=1\n", i);
+	assert_int_equal(resolve(&load, text, NULL, &four), -E2BIG);
+	assert_string_equal(why, "dir/j.ini:513: more than 256 sections");
+	n = (size_t)sprintf(text, "[a]\nphase = compute time=1\n");
+	for (int i = 0; i < SIM_JOB_MAX_AREAS; i++)
+		n += (size_t)sprintf(text + n, "area = a%d size=4K\n", i);
+	sprintf(text + n, "[b]\nprocess = a\narea = b size=4K\nphase = compute time=1\n");
+	assert_int_equal(resolve(&load, text, NULL, &four), -E2BIG);
+	assert_string_equal(why, "dir/j.ini:1: 257 areas in a process, expected at most 256");
+	free(text);
+}
+
 /* ---- sources ---- */
 
 static void assert_expands(const char *source, size_t nr, const char *first, const char *last)
@@ -1242,6 +1284,8 @@ int main(void)
 		cmocka_unit_test(cycles_must_end),
 		cmocka_unit_test(cycles_must_take_time),
 		cmocka_unit_test(many_phases_are_limited),
+		cmocka_unit_test(work_is_limited),
+		cmocka_unit_test(sections_and_areas_are_limited),
 		cmocka_unit_test(ranges_expand),
 		cmocka_unit_test(jobs_are_found),
 		cmocka_unit_test(the_autonuma_family_does_the_published_work),
