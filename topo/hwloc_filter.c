@@ -84,8 +84,7 @@ static const struct {
 #define IN(element) (1u << (element))
 #define AT(place)   (1u << (16 + (place)))
 
-/* COUNT: memory is allocated for as many. */
-enum value { NUMBER, COUNT, SIGNED, REAL, BITMAP, WORD };
+enum value { NUMBER, SIGNED, REAL, BITMAP, WORD };
 
 /* The sets of objects are not here: they are judged together. */
 static const struct {
@@ -104,7 +103,7 @@ static const struct {
 	{"cache_type", AT(MEMORY_CACHE), NUMBER},
 	{"type", IN(DISTANCES2), WORD},
 	{"kind", IN(DISTANCES2), NUMBER},
-	{"nbobjs", IN(DISTANCES2) | IN(DISTANCES), COUNT},
+	{"nbobjs", IN(DISTANCES2) | IN(DISTANCES), NUMBER},
 	{"name", IN(DISTANCES2) | IN(MEMATTR), WORD},
 	{"indexing", IN(DISTANCES2), WORD},
 	{"flags", IN(MEMATTR), NUMBER},
@@ -143,7 +142,8 @@ struct filter {
 			  nothing follows */
 	bool version1;
 	unsigned int machines;
-	struct topo_set cpus, nodes;		     /* PUs and NUMANodes met so far */
+	uint64_t objects, indexes, values; /* of the matrix at hand: said, and met so far */
+	struct topo_set cpus, nodes;	   /* PUs and NUMANodes met so far */
 	struct topo_set machine_cpus, machine_nodes; /* that the Machine says it has */
 	const char *name;
 	char *why;
@@ -243,8 +243,6 @@ static bool is_value(struct topo_slice s, enum value value)
 	switch (value) {
 	case NUMBER:
 		return !topo_slice_u64(s, INT64_MAX, &number);
-	case COUNT:
-		return !topo_slice_u64(s, NB_MAX_NODES, &number);
 	case SIGNED:
 		topo_slice_skip(&s, "-");
 		return !topo_slice_u64(s, INT32_MAX, &number);
@@ -260,7 +258,6 @@ static bool is_value(struct topo_slice s, enum value value)
 
 static const char *const expected[] = {
 	[NUMBER] = "a number",
-	[COUNT] = "a number up to 1024",
 	[SIGNED] = "a number",
 	[REAL] = "a number",
 	[BITMAP] = "a bitmap of up to 8192 bits",
@@ -531,15 +528,30 @@ static void end_tag(struct filter *f)
 	f->tag_open = false;
 }
 
+/* The matrix that an element begins or goes on with. libhwloc allocates for as many objects as it
+ * says. */
+static int count_values(struct filter *f, enum element element)
+{
+	if (element == LATENCY)
+		f->values++;
+	if (element != DISTANCES && element != DISTANCES2)
+		return 0;
+	f->indexes = f->values = 0;
+	if (topo_slice_u64(topo_xml_value(&f->xml, "nbobjs"), NB_MAX_NODES, &f->objects))
+		return refuse(f, "nbobjs=\"%.*s\"; expected a number up to %u",
+			TOPO_SHOW(topo_xml_value(&f->xml, "nbobjs")), NB_MAX_NODES);
+	return 0;
+}
+
 static int write_open(struct filter *f, struct level *parent, struct level *l)
 {
 	unsigned int in = l->element == OBJECT ? AT(l->place) : IN(l->element);
-	int err = 0;
+	int err = count_values(f, l->element);
 
 	end_tag(f);
 	/* Their length is known when the text is. */
-	if (l->element == INDEXES || l->element == U64VALUES)
-		return 0;
+	if (err || l->element == INDEXES || l->element == U64VALUES)
+		return err;
 	fprintf(f->out, "<%.*s", (int)f->xml.name.len, f->xml.name.at);
 	if (l->element == OBJECT)
 		err = take_object(f, parent, l);
@@ -595,17 +607,32 @@ static int open_element(struct filter *f)
 	return l->element == TOPOLOGY ? write_root(f) : write_open(f, parent, l);
 }
 
-static void close_element(struct filter *f)
+/* libhwloc takes what it needs and overlooks the rest. */
+static int check_matrix(struct filter *f, enum element element)
+{
+	if (f->values != f->objects * f->objects)
+		return refuse(f, "%llu distances; expected %llu for %llu objects",
+			(unsigned long long)f->values,
+			(unsigned long long)(f->objects * f->objects),
+			(unsigned long long)f->objects);
+	if (element == DISTANCES2 && f->indexes != f->objects)
+		return refuse(f, "%llu indexes; expected %llu", (unsigned long long)f->indexes,
+			(unsigned long long)f->objects);
+	return 0;
+}
+
+static int close_element(struct filter *f)
 {
 	enum element element = f->level[f->xml.depth + 1].element;
 
 	if (element == LEFT_OUT || element == INDEXES || element == U64VALUES)
-		return;
+		return 0;
 	if (f->tag_open)
 		fprintf(f->out, "/>\n");
 	else
 		fprintf(f->out, "</%.*s>\n", (int)f->xml.name.len, f->xml.name.at);
 	f->tag_open = false;
+	return element == DISTANCES || element == DISTANCES2 ? check_matrix(f, element) : 0;
 }
 
 /* Numbers between blanks, written with one blank behind each and the length that libhwloc wants to
@@ -615,12 +642,14 @@ static int write_numbers(struct filter *f)
 	const char *name = f->level[f->xml.depth].element == INDEXES ? "indexes" : "u64values";
 	struct topo_slice rest = f->xml.text, word;
 	size_t length = 0;
-	uint64_t number;
+	uint64_t number,
+		*count = f->level[f->xml.depth].element == INDEXES ? &f->indexes : &f->values;
 
 	while (topo_word(&rest, &word)) {
 		if (topo_slice_u64(word, INT64_MAX, &number))
 			return refuse(f, "\"%.*s\" in %s; expected numbers", TOPO_SHOW(word), name);
 		length += word.len + 1;
+		++*count;
 	}
 	fprintf(f->out, "<%s length=\"%zu\">", name, length);
 	rest = f->xml.text;
@@ -661,7 +690,7 @@ static int filter(struct filter *f)
 			err = open_element(f);
 			break;
 		case TOPO_XML_CLOSE:
-			close_element(f);
+			err = close_element(f);
 			break;
 		case TOPO_XML_TEXT:
 			err = take_text(f);

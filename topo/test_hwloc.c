@@ -257,8 +257,11 @@ static void inconsistent(void **state)
 		{"nbobjs=\"3\"", "nbobjs=\"1025\"",
 			"nbobjs=\"1025\"; expected a number up to 1024"},
 		{"nbobjs=\"3\"", "nbobjs=\"99999999999\"", "expected a number up to 1024"},
-		{"nbobjs=\"3\"", "nbobjs=\"2\"", ""},
-		{"nbobjs=\"3\"", "nbobjs=\"1024\"", ""},
+		{"nbobjs=\"3\"", "nbobjs=\"2\"", "9 distances; expected 4 for 2 objects"},
+		{"nbobjs=\"3\"", "nbobjs=\"1024\"", "expected 1048576 for 1024 objects"},
+		{"nbobjs=\"3\"", "", "expected a number up to 1024"},
+		{">1 0 2 <", ">1 0 <", "2 indexes; expected 3"},
+		{" 14 10 <", " 14 <", "8 distances; expected 9"},
 		{"hwloc2.dtd\"", "hwloc2.dtd\" [<!ENTITY a \"b\">]", "DOCTYPE with declarations"},
 		{"</topology>", "", "truncated"},
 	};
@@ -272,6 +275,8 @@ static void side_by_side(void **state)
 {
 	/* Cores that share a CPU, or come in another order. */
 	(void)state;
+	edited_refused("hwloc-v1.xml", "<latency value=\"2.100000\"/>", "",
+		"3 distances; expected 4 for 2 objects");
 	edited_refused("hwloc-v1.xml",
 		"<object type=\"Core\" os_index=\"1\" cpuset=\"0x00000002\" "
 		"complete_cpuset=\"0x00000002\"",
