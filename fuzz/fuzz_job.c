@@ -41,21 +41,35 @@ static void resolve(const struct sim_job *job)
 	sim_load_free(&load);
 }
 
+static void expand(const char *source)
+{
+	char **list, why[256] = "";
+	size_t n;
+
+	if (sim_job_expand(source, &list, &n, why, sizeof(why))) {
+		if (!why[0] || strchr(why, '\n'))
+			abort();
+		return;
+	}
+	sim_job_expand_free(list, n);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	const char *text = (const char *)data;
 	const char *newline = size ? memchr(text, '\n', size) : NULL;
 	const size_t first = newline ? (size_t)(newline - text) : 0;
-	char overrides[128] = "", why[256] = "";
+	char overrides[128] = ":", why[256] = "";
 	struct sim_job *job;
 
-	if (first < sizeof(overrides))
-		memcpy(overrides, text, first);
+	if (first < sizeof(overrides) - 1)
+		memcpy(overrides + 1, text, first);
 	if (newline) {
 		size -= first + 1;
 		text = newline + 1;
 	}
-	if (sim_job_parse(&job, "fuzz.ini", text, size, overrides[0] ? overrides : NULL, why,
+	expand(overrides);
+	if (sim_job_parse(&job, "fuzz.ini", text, size, overrides[1] ? overrides + 1 : NULL, why,
 		    sizeof(why))) {
 		if (!why[0] || strchr(why, '\n'))
 			abort();
