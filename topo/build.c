@@ -76,6 +76,10 @@ int topo_build_node(struct topo_build *b, unsigned int id, unsigned int line)
 	if (b->slot_of_id[id] >= 0)
 		return topo_refuse(
 			b, line, "node %u is described twice; expected each id once", id);
+	/* The matrix has a place for each node named before it. */
+	if (b->distance)
+		return topo_refuse(
+			b, line, "node %u after the distances; expected all nodes before", id);
 	b->slot_of_id[id] = (int16_t)b->nr_slots;
 	b->slot[b->nr_slots].node.id = (int)id;
 	return (int)b->nr_slots++;

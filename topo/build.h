@@ -60,7 +60,8 @@ void topo_build_end(struct topo_build *b);
 __attribute__((format(printf, 3, 4))) int topo_refuse(
 	const struct topo_build *b, unsigned int line, const char *format, ...);
 
-/* Name a node. Its slot, or -EINVAL when it was named before. `id` must be below NB_MAX_NODES. */
+/* Name a node. Its slot, or -EINVAL when it was named before or the matrix is there. `id` must be
+ * below NB_MAX_NODES. */
 int topo_build_node(struct topo_build *b, unsigned int id, unsigned int line);
 
 /* The slot of an id, or -1. */

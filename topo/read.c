@@ -122,7 +122,7 @@ static int parse_text(
 	if (line.at[0] == '<')
 		return topo_parse_hwloc_xml(out, text, len, name, why, why_len);
 	if (is_line(line))
-		return topo_parse_line(out, line.at, line.len, why, why_len);
+		return topo_parse_line(out, line.at, (size_t)(text + len - line.at), why, why_len);
 	return topo_parse_numactl(out, text, len, name, why, why_len);
 }
 

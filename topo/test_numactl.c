@@ -257,6 +257,8 @@ static void refusals(void **state)
 		{FIRST NODE0 NODE1 MATRIX "and so on\n", "text:12: \"and so on\""},
 		{FIRST "node distances:\nnode 0 1\n0: 10 20\n1: 20 10\n",
 			"truncated: 2 announced, 0 seen"},
+		{NODE0 "node 0\n0: 10\n" NODE1, "text:6: node 1 after the distances"},
+		{"10\n" NODE1, "text:2: node 1 after the distances"},
 		{"10 20\n20\n", "1 distances in the row of node 1"},
 		{"10 20\n20 10 20\n", "one distance too many"},
 		{"10 20\n20 x\n", "text:2: \"x\""},

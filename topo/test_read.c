@@ -65,6 +65,7 @@ static void kinds(void **state)
 		{"2 nodes x 4 cpus x 1G\n", TOPO_LINE},
 		{"# our machine\n2 nodes x 4 cpus x 1G\n", TOPO_LINE},
 		{"\n\n2nodes x 4 cpus x 1G", TOPO_LINE},
+		{"1 node x 4 cpus x 1G\n+ 1 node x 1G at 40\n", TOPO_LINE},
 	};
 
 	(void)state;
@@ -155,6 +156,7 @@ static void no_topologies(void **state)
 	read_refused(write_text(""), -EINVAL, "empty; expected a topology");
 	read_refused(write_text("\n\n  \n"), -EINVAL, "empty; expected a topology");
 	read_refused(write_text("# nothing but this\n"), -EINVAL, "source");
+	read_refused(write_text("2 nodes x 1G\n3 nodes x 1G\n"), -EINVAL, "column 14: \"3\"");
 	read_refused(write_text("hello\n"), -EINVAL, "source:1: \"hello\"");
 	read_refused(write_text("<html/>"), -EINVAL, "source:1: root element");
 	read_refused(write_text("\x1f\x8bxyz"), -EINVAL, "source");
