@@ -361,6 +361,26 @@ static void late_answers_are_harmless(void **state)
 	w_end(&w);
 }
 
+/* The huge page was cut while it moved: what the answer tells is not all there any more. */
+static void answers_for_cut_pages_are_harmless(void **state)
+{
+	struct world w = w_begin("balancenuma-v8", 2);
+	struct nb_move_request r;
+
+	(void)state;
+	w_set(&w, "thp_keeps_last_nid=off");
+	w_fill(&w, W_BASE, W_HUGE, true);
+	w_fault(&w, W_BASE, 1);
+	w_fault(&w, W_BASE, 1);
+	r = w.m->moves[0];
+	assert_int_equal(tm_unmap(w.m, w.mm, W_MM, W_BASE + 7 * W_PAGE, W_BASE + W_HUGE), 0);
+	w_map(&w, W_BASE + W_HUGE, W_HUGE); /* what lies behind is not its */
+	nb_move_done(w.m->e, &r, 512, NB_MOVE_OK, 0);
+	assert_null(nb_engine_check(w.m->e));
+	assert_int_equal(w_fault(&w, W_BASE, 1), NB_WHY_MOVE); /* the old history */
+	w_end(&w);
+}
+
 /* ---- the scan period ---- */
 
 static uint32_t period(const struct world *w)
@@ -566,6 +586,7 @@ int main(void)
 		cmocka_unit_test(outcomes_are_counted_as_the_row_has_it),
 		cmocka_unit_test(a_machine_may_refuse_a_move),
 		cmocka_unit_test(late_answers_are_harmless),
+		cmocka_unit_test(answers_for_cut_pages_are_harmless),
 		cmocka_unit_test(settled_faults_lengthen_the_period),
 		cmocka_unit_test(every_fault_lengthens_the_period),
 		cmocka_unit_test(jiffies_follow_hz),

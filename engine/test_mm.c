@@ -177,6 +177,22 @@ static void split_vmas_serve_old_pointers(void **state)
 	w_end(&w);
 }
 
+/* The parts are as migratable as the whole was. */
+static void split_vmas_keep_their_flags(void **state)
+{
+	struct world w = w_begin("moron", 2);
+	const struct nb_policy p = {.mode = NB_POLICY_BIND, .nodes = {1}};
+
+	(void)state;
+	tm_map(w.m, w.mm, W_MM, W_BASE, 2 * W_HUGE, NB_VMA_UNMIGRATABLE);
+	tm_populate(w.m, W_MM, W_BASE, W_BASE + 2 * W_HUGE, 0, false);
+	assert_int_equal(
+		nb_vma_policy(w.m->e, w.mm, W_BASE + W_HUGE, W_BASE + 2 * W_HUGE, &p, false, 0), 0);
+	w_scan(&w, 0);
+	assert_int_equal(tm_counters(w.m)->numa_pte_updates, 0);
+	w_end(&w);
+}
+
 static void ids_are_unique_while_alive(void **state)
 {
 	struct world w = w_begin("none", 2);
@@ -270,6 +286,7 @@ int main(void)
 		cmocka_unit_test(unmapping_gives_memory_back),
 		cmocka_unit_test(protect_changes_whole_vmas),
 		cmocka_unit_test(split_vmas_serve_old_pointers),
+		cmocka_unit_test(split_vmas_keep_their_flags),
 		cmocka_unit_test(ids_are_unique_while_alive),
 		cmocka_unit_test(many_tasks_come_and_go),
 		cmocka_unit_test(tasks_may_outlive_their_address_space),

@@ -163,6 +163,43 @@ static void without_room_faults_have_no_history(void **state)
 	w_end(&w);
 }
 
+/* A toucher that is remembered for the whole block already needs no room. */
+static void what_is_known_takes_no_room(void **state)
+{
+	struct world w = w_begin("balancenuma-v8", 4);
+
+	(void)state;
+	w_fill(&w, W_BASE, W_HUGE, true);
+	w_fault(&w, W_BASE, 2);
+	tm_unmap(w.m, w.mm, W_MM, W_BASE + 511 * W_PAGE, W_BASE + W_HUGE); /* comes apart */
+	for (uint64_t i = 0; i < 511; i++)
+		w_fault(&w, W_BASE + i * W_PAGE, 2);
+	assert_int_equal(w.m->e->pool.nr_used, 0);
+	w_end(&w);
+}
+
+/* Faults that come without being armed first find more room each time it ran out. */
+static void room_that_ran_out_is_doubled(void **state)
+{
+	struct world w = w_begin("thpmigrate-v5", 4);
+	uint64_t missed = 0, rounds = 0;
+	struct nb_vma *vma;
+
+	(void)state;
+	for (uint64_t last = 1; last > 0; rounds++) {
+		const uint64_t start = GIB * (rounds + 1);
+
+		vma = map_only(&w, start, 512 * MIB);
+		for (uint64_t a = start; a < start + 512 * MIB; a += W_HUGE)
+			fault_at(&w, vma, a, 1, 0);
+		last = tm_counters(w.m)->numa_page_state_missed - missed;
+		missed += last;
+		assert_true(rounds < 5);
+	}
+	assert_int_equal(rounds, 3); /* 64, 128 ready, then 256 */
+	w_end(&w);
+}
+
 /* What ran out once is kept ready in greater number; what is not needed any more is given back. */
 static void the_pool_follows_the_need(void **state)
 {
@@ -234,6 +271,8 @@ int main(void)
 		cmocka_unit_test(parts_of_blocks_become_alike_again),
 		cmocka_unit_test(a_window_can_differ_without_a_miss),
 		cmocka_unit_test(without_room_faults_have_no_history),
+		cmocka_unit_test(what_is_known_takes_no_room),
+		cmocka_unit_test(room_that_ran_out_is_doubled),
 		cmocka_unit_test(the_pool_follows_the_need),
 		cmocka_unit_test(the_pool_hands_out_each_expansion_once),
 		cmocka_unit_test(histories_hold_every_node),

@@ -345,6 +345,34 @@ static void huge_pages_move_lazily(void **state)
 	w_end(&w);
 }
 
+/* mbind with LAZY also makes its policy one that hint faults keep up, from then on. */
+static void a_lazy_policy_stays_migrate_on_fault(void **state)
+{
+	struct world w = four_nodes("balancenuma-v8");
+
+	(void)state;
+	bind_vma(&w, NB_POLICY_BIND, 0x4, true);
+	assert_int_equal(w_fault_by(&w, w.t, W_BASE, 1, 0).node, 2);
+	tm_finish_moves(w.m, NB_MOVE_BUSY);
+	assert_int_equal(w_fault_by(&w, w.t, W_BASE, 1, 0).node, 2);
+	w_end(&w);
+}
+
+/* Where firmware says 10 for all pairs nothing is nearer, but what the user asked for is done. */
+static void policies_go_before_distances(void **state)
+{
+	struct world w = w_new("moron", 4);
+
+	(void)state;
+	for (int i = 0; i < 16; i++)
+		w.m->distance[i] = 10;
+	w_start(&w);
+	w_fill(&w, W_BASE, LENGTH, false);
+	bind_task(&w, NB_POLICY_PREFERRED, 0x4, true);
+	assert_int_equal(w_fault_by(&w, w.t, W_BASE, 1, 0).node, 2);
+	w_end(&w);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -363,6 +391,8 @@ int main(void)
 		cmocka_unit_test(a_lazy_noop_needs_no_balancing),
 		cmocka_unit_test(a_lazy_move_is_of_the_range_alone),
 		cmocka_unit_test(huge_pages_move_lazily),
+		cmocka_unit_test(a_lazy_policy_stays_migrate_on_fault),
+		cmocka_unit_test(policies_go_before_distances),
 	};
 
 	return cmocka_run_group_tests_name("policy", tests, NULL, NULL);

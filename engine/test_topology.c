@@ -81,6 +81,35 @@ static void the_nearest_memory_is_found(void **state)
 	done(m);
 }
 
+/* The faster side is the one with the CPUs: its row tells the distance, both ways. */
+static void tiers_are_as_far_as_the_faster_side_sees_them(void **state)
+{
+	struct tm *m = cxl_machine();
+
+	(void)state;
+	m->distance[0 * 4 + 2] = 30; /* from node 0 to node 2 */
+	m->distance[1 * 4 + 2] = 24;
+	m->distance[2 * 4 + 0] = 11; /* what node 2 would say */
+	assert_int_equal(nb_topology_promotion_target(&m->topo, 2), 1);
+	assert_int_equal(nb_topology_demotion_target(&m->topo, 0), 3);
+	done(m);
+}
+
+/* A tier all of whose nodes are empty today is passed over. */
+static void empty_tiers_are_passed_over(void **state)
+{
+	struct tm *m = cxl_machine();
+
+	(void)state;
+	m->nodes[3].tier = 2;
+	m->nodes[2].mem_bytes = 0;
+	assert_int_equal(nb_topology_demotion_target(&m->topo, 0), 3);
+	m->nodes[2].flags = NB_NODE_DISALLOWED;
+	m->nodes[2].mem_bytes = GIB;
+	assert_int_equal(nb_topology_promotion_target(&m->topo, 3), 1);
+	done(m);
+}
+
 /* NPS4 with memory on the middle nodes only: a tie is the lower index. */
 static void a_tie_is_the_lower_node(void **state)
 {
@@ -207,6 +236,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(indexes_are_found_by_id),
 		cmocka_unit_test(tiers_are_neighbours),
+		cmocka_unit_test(tiers_are_as_far_as_the_faster_side_sees_them),
+		cmocka_unit_test(empty_tiers_are_passed_over),
 		cmocka_unit_test(the_nearest_memory_is_found),
 		cmocka_unit_test(a_tie_is_the_lower_node),
 		cmocka_unit_test(asymmetric_distances_are_kept),
