@@ -47,7 +47,8 @@ struct topo_build {
 	int twice_id[2];
 	unsigned int twice_line;
 
-	bool cpus_said; /* the source says which CPUs there are */
+	bool cpus_said;		/* the source says which CPUs there are */
+	bool distances_assumed; /* they were not said, but made from something else */
 };
 
 /* Start: *out becomes empty. `name` must outlive the builder. 0 or -ENOMEM. End it with

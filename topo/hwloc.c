@@ -85,7 +85,8 @@ static int add_nodes(struct reader *r)
 /* Whether `a` has a better claim to a CPU than `b`, which is near to it too. */
 static bool owns_rather(const struct hwloc_obj *a, const struct hwloc_obj *b)
 {
-	int wa = hwloc_bitmap_weight(a->cpuset), wb = hwloc_bitmap_weight(b->cpuset);
+	int wa = hwloc_bitmap_weight(a->complete_cpuset),
+	    wb = hwloc_bitmap_weight(b->complete_cpuset);
 	bool dram_a, dram_b;
 
 	if (wa != wb)
@@ -103,7 +104,7 @@ static void give_cpu(struct reader *r, unsigned int cpu)
 	unsigned int claims = 0;
 
 	for (unsigned int i = 0; i < r->nr_nodes; i++) {
-		if (!hwloc_bitmap_isset(r->node[i]->cpuset, cpu))
+		if (!hwloc_bitmap_isset(r->node[i]->complete_cpuset, cpu))
 			continue;
 		claims++;
 		if (owner < 0 || owns_rather(r->node[i], r->node[owner]))
@@ -115,20 +116,24 @@ static void give_cpu(struct reader *r, unsigned int cpu)
 		topo_set_add(&r->cpus[owner], cpu);
 }
 
+/* All CPUs, those that are offline too: a node whose CPUs are away is not one that never had any.
+ */
 static int add_cpus(struct reader *r)
 {
-	hwloc_const_cpuset_t allowed = hwloc_topology_get_allowed_cpuset(r->t);
+	hwloc_const_cpuset_t all = hwloc_topology_get_complete_cpuset(r->t);
 	struct topo_set usable = {0};
-	hwloc_obj_t pu = NULL;
 
-	while ((pu = hwloc_get_next_obj_by_type(r->t, HWLOC_OBJ_PU, pu))) {
-		if (pu->os_index >= NB_MAX_CPUS)
-			return topo_refuse(r->b, 0, "PU P#%u; expected ids below %u", pu->os_index,
-				NB_MAX_CPUS);
-		give_cpu(r, pu->os_index);
-		if (hwloc_bitmap_isset(allowed, pu->os_index))
-			topo_set_add(&usable, pu->os_index);
-	}
+	if (hwloc_bitmap_last(all) < 0 || hwloc_bitmap_last(all) >= NB_MAX_CPUS)
+		return topo_refuse(r->b, 0, "PU P#%d; expected ids below %u",
+			hwloc_bitmap_last(all), NB_MAX_CPUS);
+	for (int cpu = hwloc_bitmap_first(all); cpu >= 0; cpu = hwloc_bitmap_next(all, cpu))
+		give_cpu(r, (unsigned int)cpu);
+	for (int cpu = hwloc_bitmap_first(all); cpu >= 0; cpu = hwloc_bitmap_next(all, cpu))
+		if (hwloc_bitmap_isset(
+			    hwloc_topology_get_topology_cpuset(r->t), (unsigned int)cpu) &&
+			hwloc_bitmap_isset(
+				hwloc_topology_get_allowed_cpuset(r->t), (unsigned int)cpu))
+			topo_set_add(&usable, (unsigned int)cpu);
 	for (unsigned int i = 0; i < r->nr_nodes; i++)
 		topo_build_cpus(r->b, i, &r->cpus[i], &usable, 0);
 	return 0;
@@ -173,6 +178,7 @@ static int add_local_distances(struct reader *r)
 {
 	int err = topo_build_matrix(r->b);
 
+	r->b->distances_assumed = true;
 	topo_note(r->b->out, "no distances said: 10 between nodes near to the same CPUs, 20 "
 			     "between others stand in");
 	for (unsigned int i = 0; !err && i < r->nr_nodes; i++)

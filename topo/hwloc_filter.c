@@ -394,8 +394,8 @@ static int check_cpus(struct filter *f, struct level *parent, const struct level
 		return refuse(f, "a cpuset with CPUs that the object around it has not");
 	if (!f->version1 && (l->place == NODE || l->place == MEMORY_CACHE))
 		return 0;
-	if (is_empty(&l->cpus) && l->place != NODE)
-		return refuse(f, "an empty cpuset; expected some CPU");
+	if (is_empty(&l->complete) && l->place != NODE)
+		return refuse(f, "an empty complete_cpuset; expected some CPU");
 	if (!is_empty(&common))
 		return refuse(
 			f, "cpu %d is in two objects side by side", topo_set_next(&common, 0));
@@ -577,6 +577,15 @@ static bool is_foreign(const struct filter *f, enum element element)
 	return element == MEMATTR;
 }
 
+/* Version 1 has PUs that are offline. */
+static bool is_offline_cpu(const struct filter *f, enum place place)
+{
+	struct topo_set cpus;
+
+	return place == CPU && parse_bitmap(topo_xml_value(&f->xml, "cpuset"), &cpus) &&
+	       is_empty(&cpus);
+}
+
 /* Whether an element is kept. */
 static int judge(struct filter *f, const struct level *parent, struct level *l)
 {
@@ -585,7 +594,7 @@ static int judge(struct filter *f, const struct level *parent, struct level *l)
 	if (l->element != OBJECT)
 		return 0;
 	find_place(l, topo_xml_value(&f->xml, "type"));
-	if (l->place == NOWHERE)
+	if (l->place == NOWHERE || is_offline_cpu(f, l->place))
 		l->element = LEFT_OUT;
 	return check_machine(f, parent->element);
 }

@@ -197,6 +197,80 @@ static void offline_cpus(void **state)
 	free(text);
 }
 
+/* Cut from `from` up to the next `to`. */
+static void cut(char *text, const char *from, const char *to)
+{
+	char *start = strstr(text, from), *end;
+
+	assert_non_null(start);
+	end = strstr(start, to);
+	assert_non_null(end);
+	memmove(start, end, strlen(end) + 1);
+}
+
+static void package_offline(void **state)
+{
+	/* Node 1 has no CPU left, which makes it no slower memory. */
+	char *text = edited("hwloc-v2-cxl.xml", " cpuset=\"0x000000f0\"", " cpuset=\"0x0\"", 1),
+	     *machine;
+	struct topo_info t;
+
+	(void)state;
+	cut(strstr(text, "<object type=\"Package\" os_index=\"1\""), "<object type=\"Core\"",
+		"</object>\n </object>\n <dist");
+	machine = strstr(text, " cpuset=\"0x000000ff\"");
+	memcpy(machine, " cpuset=\"0x0000000f\"", strlen(" cpuset=\"0x0000000f\""));
+	hwloc_ok(&t, text);
+	assert_int_equal(t.topo.nr_cpus, 4);
+	assert_int_equal(node_of(&t, 1)->nr_cpus, 0);
+	assert_int_equal(node_of(&t, 1)->tier, 0);
+	assert_int_equal(node_of(&t, 2)->tier, 1);
+	assert_note(&t, "node 1: some CPUs are offline");
+	topo_info_free(&t);
+	free(text);
+}
+
+static void offline_pu(void **state)
+{
+	/* As version 1 writes them. */
+	char *text =
+		edited("hwloc-v1.xml", "<object type=\"PU\" os_index=\"3\" cpuset=\"0x00000008\"",
+			"<object type=\"PU\" os_index=\"3\" cpuset=\"0x0\"", 0);
+	struct topo_info t;
+
+	(void)state;
+	for (int i = 0; i < 3; i++) {
+		static const char *const from[] = {" cpuset=\"0x0000000f\"",
+			" cpuset=\"0x0000000c\"", " cpuset=\"0x00000008\""};
+		static const char *const to[] = {" cpuset=\"0x00000007\"", " cpuset=\"0x00000004\"",
+			" cpuset=\"0x00000000\""};
+
+		memcpy(strstr(text, from[i]), to[i], strlen(to[i]));
+	}
+	hwloc_ok(&t, text);
+	assert_int_equal(t.topo.nr_cpus, 3);
+	assert_int_equal(node_of(&t, 1)->nr_cpus, 1);
+	topo_info_free(&t);
+	free(text);
+}
+
+static void memory_of_no_cpu(void **state)
+{
+	/* Without distances and figures, nobody says that memory beside the only socket is slower.
+	 */
+	char *text = edited("hwloc-v2-cxl.xml", "<distances2", "<ignored", 1);
+	struct topo_info t;
+
+	(void)state;
+	memcpy(strstr(text, "</distances2>"), "</ignored>   ", 13);
+	hwloc_ok(&t, text);
+	assert_false(t.topo.tiers_known);
+	assert_int_equal(node_of(&t, 2)->tier, 0);
+	assert_note(&t, "tiers not derivable from distances: there are none");
+	topo_info_free(&t);
+	free(text);
+}
+
 static void inconsistent(void **state)
 {
 	/* Each would be taken by libhwloc on trust, or crash it. */
@@ -342,6 +416,9 @@ int main(void)
 		cmocka_unit_test(unknown_parts_are_left_out),
 		cmocka_unit_test(other_distances),
 		cmocka_unit_test(offline_cpus),
+		cmocka_unit_test(package_offline),
+		cmocka_unit_test(offline_pu),
+		cmocka_unit_test(memory_of_no_cpu),
 		cmocka_unit_test(inconsistent),
 		cmocka_unit_test(side_by_side),
 		cmocka_unit_test(other_documents),

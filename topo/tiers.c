@@ -154,7 +154,7 @@ static const char *distances_silent(const struct topo_build *b)
 		return "no CPUs are known";
 	if (!both)
 		return "no node has both CPUs and memory";
-	if (!t->has_distances)
+	if (!t->has_distances || b->distances_assumed)
 		return "there are none";
 	if (cpu_nodes > 1 && flat(t))
 		return "they are all the same";
