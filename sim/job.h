@@ -45,6 +45,8 @@ struct sim_phase {
 	uint8_t slice;	    /* enum sim_slice */
 	bool main_only;	    /* only thread 0 does it; the others wait until it is done */
 	bool lazy;	    /* MBIND: MPOL_MF_LAZY */
+	bool kernel;	    /* accesses by the kernel on the program's behalf: get_user_pages, as for direct I/O */
+	bool lookup;	    /* accesses that look pages up and must not disturb: no hint fault, nothing is repaired */
 	uint16_t area;	    /* index into the process's areas */
 	uint16_t target;    /* GOTO: phase index */
 	uint32_t line;	    /* of the job file, for messages */

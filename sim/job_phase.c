@@ -203,15 +203,28 @@ static int unknown_attr(struct sim_job_reader *r, const struct sim_job_phase *p,
 		sim_nearest_hint(&near, hint));
 }
 
+static int read_word(struct sim_job_reader *r, struct sim_job_phase *p, const char *word)
+{
+	const struct sim_phase_kind_info *kind = &sim_phase_kinds[p->kind];
+
+	if (!strcmp(word, "lazy") && kind->may_be_lazy)
+		p->lazy = true;
+	else if (!strcmp(word, "kernel") && kind->touches && !p->lookup)
+		p->kernel = true;
+	else if (!strcmp(word, "lookup") && kind->touches && !p->kernel)
+		p->lookup = true;
+	else
+		return unknown_attr(r, p, word);
+	return 0;
+}
+
 static int read_attr(struct sim_job_reader *r, struct sim_job_phase *p, char *word)
 {
 	const uint32_t allowed = sim_phase_kinds[p->kind].attrs | A(IF);
 	char *value = strchr(word, '=');
 
-	if (!value) {
-		p->lazy = !strcmp(word, "lazy") && sim_phase_kinds[p->kind].may_be_lazy;
-		return p->lazy ? 0 : unknown_attr(r, p, word);
-	}
+	if (!value)
+		return read_word(r, p, word);
 	*value++ = '\0';
 	for (size_t i = 0; i < SIM_NR_ATTRS; i++)
 		if ((allowed >> i & 1) && !strcmp(word, sim_phase_attr_names[i]))

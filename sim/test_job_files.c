@@ -368,6 +368,12 @@ static void everything_a_job_can_say_is_documented(void **state)
 		assert_documented("docs/jobs.md", "| `%s=` |", sim_phase_attr_names[i]);
 		assert_documented("man/numabal-job.5", ".BR %s =", sim_phase_attr_names[i]);
 	}
+	for (size_t i = 0; i < 3; i++) {
+		static const char *const words[] = {"lazy", "kernel", "lookup"};
+
+		assert_documented("docs/jobs.md", "| `%s` |", words[i]);
+		assert_documented("man/numabal-job.5", ".B %s\n", words[i]);
+	}
 	for (size_t i = 0; sim_job_builtin(i); i++) {
 		assert_documented("docs/jobs.md", "| `%s` |", sim_job_builtin(i));
 		assert_documented("man/numabal-job.5", ".B %s\n", sim_job_builtin(i));

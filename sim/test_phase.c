@@ -86,6 +86,17 @@ static void phases_take_values(void **state)
 	assert_int_equal(p.policy.nodes[0], 8);
 }
 
+static void phases_have_words(void **state)
+{
+	(void)state;
+	assert_true(only_phase("sweep kernel").kernel);
+	assert_true(only_phase("zipf bytes=1 lookup").lookup);
+	assert_false(only_phase("sweep").kernel || only_phase("sweep").lookup);
+	assert_phase_refused("sweep kernel lookup", -EINVAL, "sweep has no 'lookup'");
+	assert_phase_refused("compute time=1 kernel", -EINVAL, "compute has no 'kernel'");
+	assert_phase_refused("mbind policy=local lookup", -EINVAL, "mbind has no 'lookup'");
+}
+
 static void every_kind_is_known(void **state)
 {
 	static const char *const phases[SIM_NR_PHASE_KINDS] = {
@@ -322,6 +333,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(phases_have_defaults),
 		cmocka_unit_test(phases_take_values),
+		cmocka_unit_test(phases_have_words),
 		cmocka_unit_test(every_kind_is_known),
 		cmocka_unit_test(phases_that_are_none),
 		cmocka_unit_test(phase_values_out_of_range),
