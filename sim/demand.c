@@ -13,6 +13,8 @@
 /* How far ahead a run of clean blocks is followed: this many ticks of progress. */
 static const double LOOKAHEAD_TICKS = 3;
 
+enum { LOOKAHEAD_RUNS = 9 };
+
 static bool is_random(uint8_t kind)
 {
 	return kind == SIM_PHASE_UNIFORM || kind == SIM_PHASE_ZIPF || kind == SIM_PHASE_CHASE ||
@@ -51,11 +53,15 @@ static double cost_on(
 
 double sim_rate_of(const struct sim_world *w, const struct sim_thread *t, const struct sim_mix *mix)
 {
+	const struct sim_phase *p = &t->load->phases[t->in_phase];
 	const double lines = lines_factor(w, t);
 	double ns = 0;
 
 	for (unsigned int k = 0; k < mix->nr; k++)
 		ns += (double)mix->share[k] * cost_on(w, t, mix->node[k], lines);
+	/* Random patterns reckon access by access, and enter compute time there. */
+	if (p->kind == SIM_PHASE_SWEEP)
+		ns += p->compute_ns / (p->access_bytes * t->core_factor);
 	return ns > 0 ? 1 / ns
 		      : sim_memory_rate(&w->memory, (unsigned int)t->node, (unsigned int)t->node) /
 				1e9;
@@ -95,8 +101,7 @@ bool sim_sweep_establish(struct sim_world *w, struct sim_thread *t)
 	if (end > t->slice_end)
 		end = t->slice_end;
 	if (!clean(&a->blocks[b]) && !clean_entries(a, b)) {
-		const bool write = p->write_ratio >= 1 || sim_rng_unit(&w->rng) < p->write_ratio;
-		const double cost = sim_touch_block(w, t, pos, end, write);
+		const double cost = sim_touch_block(w, t, pos, end, sim_touch_flags(w, p));
 
 		if (cost < 0)
 			return false;
@@ -150,32 +155,40 @@ static void scale(struct sim_mix *want, double total)
 		want->share[k] = (float)((double)want->share[k] / total);
 }
 
-static void sweep_want(const struct sim_world *w, const struct sim_thread *t, struct sim_mix *want)
+/* The run from `at` on to the end of its block (or slice), wrapping round; returns where it ends.
+ */
+static double next_run(
+	const struct sim_world *w, const struct sim_thread *t, double *at, struct sim_mix *mix)
 {
 	const struct sim_area_state *a = t->area;
-	double left = w->tick_ns, total = 0, at = t->clean_end;
-	const double rate = sim_rate_of(w, t, &t->mix);
-	double bytes = min_double(rate * left, t->clean_end - t->pos);
+	uint64_t start, end;
+
+	if (*at >= (double)t->slice_end)
+		*at = (double)t->slice_start;
+	sim_block_range(a, sim_block_of(a, (uint64_t)*at), &start, &end);
+	if (end > t->slice_end)
+		end = t->slice_end;
+	sim_block_mix(w, a, (uint64_t)*at, end, t->node, mix);
+	return (double)end;
+}
+
+static void sweep_want(const struct sim_world *w, const struct sim_thread *t, struct sim_mix *want)
+{
+	struct sim_mix mix = t->mix;
+	double at = t->pos, end = t->clean_end, spent = 0;
 
 	want->nr = 0;
-	if (bytes > 0)
-		total = want_bytes(w, t, &t->mix, bytes, want);
-	for (int k = 0; k < 8 && total < left * 0.999; k++) {
-		struct sim_mix next;
-		uint64_t start, end;
+	for (int k = 0; k < LOOKAHEAD_RUNS && spent < w->tick_ns * 0.999; k++) {
+		const double rate = sim_rate_of(w, t, &mix);
+		const double bytes = min_double(rate * (w->tick_ns - spent), end - at);
 
-		if (at >= (double)t->slice_end)
-			at = (double)t->slice_start;
-		sim_block_range(a, sim_block_of(a, (uint64_t)at), &start, &end);
-		if (end > t->slice_end)
-			end = t->slice_end;
-		sim_block_mix(w, a, (uint64_t)at, end, t->node, &next);
-		bytes = min_double(sim_rate_of(w, t, &next) * (left - total), (double)end - at);
-		total += want_bytes(w, t, &next, bytes, want);
-		at = (double)end;
+		want_bytes(w, t, &mix, bytes, want);
+		spent += bytes / rate;
+		at = end;
+		end = next_run(w, t, &at, &mix);
 	}
-	if (total > 0)
-		scale(want, total);
+	if (spent > 0)
+		scale(want, spent);
 }
 
 /* ---- random patterns ---- */

@@ -311,14 +311,35 @@ static double fault_on_moving(struct sim_world *w, struct sim_thread *t, uint32_
 	return w->model->hint_fault;
 }
 
-double sim_touch_page(struct sim_world *w, struct sim_thread *t, uint64_t offset, bool write)
+uint32_t sim_touch_flags(struct sim_world *w, const struct sim_phase *p)
+{
+	const bool write = p->write_ratio >= 1 || sim_rng_unit(&w->rng) < p->write_ratio;
+
+	return (write ? NB_FAULT_WRITE : 0) | (p->kernel ? NB_FAULT_KERNEL : 0) |
+	       (p->lookup ? NB_FAULT_LOOKUP : 0);
+}
+
+/* A look at a present page: whatever its entry says stays as it is. The engine is told, and does
+ * nothing. */
+static double look_up(
+	struct sim_world *w, struct sim_thread *t, uint64_t offset, uint16_t pte, uint32_t flags)
+{
+	const struct nb_fault f = fault_of(w, t, offset, pte & SIM_PTE_NODE, flags);
+
+	if (pte & SIM_PTE_ARMED)
+		nb_hint_fault(w->engine, &f);
+	return 0;
+}
+
+double sim_touch_page(struct sim_world *w, struct sim_thread *t, uint64_t offset, uint32_t flags)
 {
 	struct sim_area_state *a = t->area;
 	const uint32_t b = sim_block_of(a, offset);
-	const uint32_t flags = write ? NB_FAULT_WRITE : 0;
 	double cost = 0;
-	uint16_t pte;
+	uint16_t pte = sim_pte_get(w, a, offset);
 
+	if (flags & NB_FAULT_LOOKUP && pte & SIM_PTE_PRESENT)
+		return look_up(w, t, offset, pte, flags);
 	if (a->blocks[b].flags & SIM_B_BUSY)
 		cost += fault_on_moving(w, t, b);
 	if (a->blocks[b].flags & SIM_B_HUGE && a->blocks[b].flags & SIM_B_ARMED)
@@ -387,12 +408,12 @@ static double fault_entry(struct sim_world *w, struct sim_thread *t, uint64_t of
 /* A run of entries, all present, some armed, in one VMA: what a sweep meets when huge pages are
  * off. */
 static double fault_entries(
-	struct sim_world *w, struct sim_thread *t, uint64_t start, uint64_t end, bool write)
+	struct sim_world *w, struct sim_thread *t, uint64_t start, uint64_t end, uint32_t flags)
 {
 	struct sim_area_state *a = t->area;
 	const uint32_t b = sim_block_of(a, start);
 	const double trap = w->model->hint_fault + repair_cost(w, t->proc);
-	struct nb_fault f = fault_of(w, t, start, 0, write ? NB_FAULT_WRITE : 0);
+	struct nb_fault f = fault_of(w, t, start, 0, flags);
 	const uint64_t va = f.addr - start;
 	uint64_t faults = 0;
 	double cost = 0;
@@ -427,7 +448,7 @@ static bool plain_entries(const struct sim_thread *t, uint32_t b, uint64_t start
 }
 
 double sim_touch_block(
-	struct sim_world *w, struct sim_thread *t, uint64_t offset, uint64_t end, bool write)
+	struct sim_world *w, struct sim_thread *t, uint64_t offset, uint64_t end, uint32_t flags)
 {
 	struct sim_area_state *a = t->area;
 	const uint32_t b = sim_block_of(a, offset);
@@ -439,10 +460,10 @@ double sim_touch_block(
 			return cost;
 	}
 	offset &= ~(uint64_t)(NB_PAGE_SIZE - 1);
-	if (plain_entries(t, b, offset, end))
-		return fault_entries(w, t, offset, end, write);
+	if (!(flags & NB_FAULT_LOOKUP) && plain_entries(t, b, offset, end))
+		return fault_entries(w, t, offset, end, flags);
 	for (uint64_t o = offset; o < end; o += NB_PAGE_SIZE) {
-		const double one = sim_touch_page(w, t, o, write);
+		const double one = sim_touch_page(w, t, o, flags);
 
 		if (one < 0)
 			return one;

@@ -367,8 +367,7 @@ static void random_touch(
 		r->wants = 0;
 		return;
 	}
-	cost = sim_touch_page(
-		w, t, offset, p->write_ratio >= 1 || sim_rng_unit(&w->rng) < p->write_ratio);
+	cost = sim_touch_page(w, t, offset, sim_touch_flags(w, p));
 	if (cost < 0)
 		return;
 	sim_block_contract(w, t->area, sim_block_of(t->area, offset));

@@ -279,8 +279,10 @@ uint64_t sim_region_pick(struct sim_world *w, const struct sim_region *r);
 /* touch.c: make the pages of [offset, end) (one block) usable for t; returns ns of kernel work, or
  * < 0 on error. */
 double sim_touch_block(
-	struct sim_world *w, struct sim_thread *t, uint64_t offset, uint64_t end, bool write);
-double sim_touch_page(struct sim_world *w, struct sim_thread *t, uint64_t offset, bool write);
+	struct sim_world *w, struct sim_thread *t, uint64_t offset, uint64_t end, uint32_t flags);
+double sim_touch_page(struct sim_world *w, struct sim_thread *t, uint64_t offset, uint32_t flags);
+/* enum nb_fault_flags of the phase's next touch: whether it writes is drawn. */
+uint32_t sim_touch_flags(struct sim_world *w, const struct sim_phase *p);
 /* The move the block is in, or NULL. */
 const struct sim_move *sim_move_of(
 	const struct sim_world *w, const struct sim_area_state *a, uint32_t b);
