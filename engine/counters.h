@@ -57,12 +57,13 @@ extern const struct nb_counter_info nb_counter_table[NB_NR_COUNTERS];
 
 /*
  * Cost figures of the field.
- * autonuma_mmtests: MMTests' "AutoNUMA cost" = (7 pte_updates + 5000 hint_faults + 19 pages_migrated) / 1e6,
- *   which leaves the copy out. autonuma_full: the model of balancenuma's statistics patch, copy
- *   included, with the same constants: Cpte 7, Cnumahint 5000, Ci 19, Cpagerw = Ca + PAGE_SIZE/u = 519, Wnuma 1.2.
- * compaction: 1038 x pgmigrate_success / 1e6.
+ * autonuma_mmtests: MMTests' "AutoNUMA cost" = (7 pte_updates + 5000 hint_faults + 19
+ * pages_migrated) / 1e6, which leaves the copy out. autonuma_full: the model of balancenuma's
+ * statistics patch, copy included, with the same constants: Cpte 7, Cnumahint 5000, Ci 19, Cpagerw
+ * = Ca + PAGE_SIZE/u = 519, Wnuma 1.2. compaction: 1038 x pgmigrate_success / 1e6.
  */
-double nb_cost_autonuma_mmtests(uint64_t pte_updates, uint64_t hint_faults, uint64_t pages_migrated);
+double nb_cost_autonuma_mmtests(
+	uint64_t pte_updates, uint64_t hint_faults, uint64_t pages_migrated);
 double nb_cost_autonuma_full(uint64_t pte_updates, uint64_t hint_faults, uint64_t pages_migrated);
 double nb_cost_compaction(uint64_t pgmigrate_success);
 

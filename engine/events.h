@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * events: what the engine says about each decision, for recordings, `explain` and traces. One fixed-size record
- * per event, handed to machine->trace at the time it happens, in order. Numbers only: a reader names them by
- * the tables below.
+ * events: what the engine says about each decision, for recordings, `explain` and traces. One
+ * fixed-size record per event, handed to machine->trace at the time it happens, in order. Numbers
+ * only: a reader names them by the tables below.
  */
 #ifndef NB_ENGINE_EVENTS_H
 #define NB_ENGINE_EVENTS_H
@@ -20,8 +20,10 @@
 	X(SCAN_START, scan_start, "a scan window starts: addr = offset, arg = scan period in ms")  \
 	X(SCAN_ARM, scan_arm, "a range was armed: addr, pages = armed, arg = present")             \
 	X(SCAN_SKIP, scan_skip, "a VMA, or the whole scan, was skipped: reason = enum nb_skip")    \
-	X(SCAN_END, scan_end, "a scan window ended: addr = next offset, pages = armed, arg = scan_seq") \
-	X(HINT_FAULT, hint_fault, "node_from = page's node, node_to = toucher's; reason = enum nb_why") \
+	X(SCAN_END, scan_end,                                                                      \
+		"a scan window ended: addr = next offset, pages = armed, arg = scan_seq")          \
+	X(HINT_FAULT, hint_fault,                                                                  \
+		"node_from = page's node, node_to = toucher's; reason = enum nb_why")              \
 	X(MOVE_ASKED, move_asked, "a move was asked for: node_from, node_to, pages")               \
 	X(MOVE_DONE, move_done, "pages moved: node_from, node_to, pages")                          \
 	X(MOVE_FAILED, move_failed, "pages did not move: reason = enum nb_move_status")            \
@@ -38,7 +40,8 @@ enum nb_event_type {
 		NB_NR_EVENTS
 };
 
-/* Why a VMA (or a whole scan) was skipped; the first six are sched_skip_vma_numa's. X(NAME, name, text) */
+/* Why a VMA (or a whole scan) was skipped; the first six are sched_skip_vma_numa's. X(NAME, name,
+ * text) */
 #define NB_SKIPS(X)                                                                                \
 	X(UNSUITABLE, unsuitable, "not migratable, or without memory worth it")                    \
 	X(SHARED_RO, shared_ro, "read-only file mapping, as libraries are")                        \
@@ -73,7 +76,8 @@ enum nb_skip {
 	X(SPURIOUS, spurious, "the entry was already repaired")                                    \
 	X(DISABLED, disabled, "balancing is off or faults move nothing in this system")            \
 	X(SPLIT, split, "the huge page is to be split first")                                      \
-	X(NO_MEMORY_NODE, no_memory_node, "the wanted node has no memory, and no nearest one is better") \
+	X(NO_MEMORY_NODE, no_memory_node,                                                          \
+		"the wanted node has no memory, and no nearest one is better")                     \
 	X(REFUSED, refused, "the machine did not take the move, or the split")
 
 enum nb_why {
@@ -103,8 +107,8 @@ struct nb_event {
 	uint64_t time_ns;
 	uint64_t addr;
 	uint32_t pages;
-	uint32_t mm;  /* the machine's id of the address space; 0 = none */
-	uint32_t task;/* the machine's id of the task; 0 = none */
+	uint32_t mm;   /* the machine's id of the address space; 0 = none */
+	uint32_t task; /* the machine's id of the task; 0 = none */
 	uint32_t arg;
 	int16_t node_from; /* node index, -1 = none */
 	int16_t node_to;

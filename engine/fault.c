@@ -201,7 +201,6 @@ static struct nb_verdict ask_to_move(struct nb_engine *e, const struct nb_fault 
 		.node_to = target,
 		.huge = is_huge(f),
 	};
-
 	int err;
 
 	trace_move(e, &r, NB_EVENT_MOVE_ASKED, r.pages, 0, f->now_ns);

@@ -1,21 +1,24 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * machine: the only door between the engine, which decides, and a machine, which has memory and tasks: the
- * simulator, a live Linux process, a replay. Events come in as function calls; requests go out through
- * struct nb_machine. Nothing else passes.
+ * machine: the only door between the engine, which decides, and a machine, which has memory and
+ * tasks: the simulator, a live Linux process, a replay. Events come in as function calls; requests
+ * go out through struct nb_machine. Nothing else passes.
  *
  * Rules of the door
- *  - Time, randomness and memory come from the machine. The same events give the same requests, bit for bit.
- *  - One thread at a time calls in. A request is made from inside an event call; a machine must not call
- *    in again from a request, but remembers what happened and tells it as an event afterwards.
- *  - Nodes are indexes of the topology. Addresses are bytes, page aligned where a page is meant. Times are ns on
- *    one monotonic clock of the machine's choice. A page is 4 KiB, a huge page 2 MiB = 512 pages.
- *  - The machine knows where pages are and which entries are armed (in a kernel: page tables); the engine
- *    keeps what it learned about them (in a kernel: page->_last_nid and friends).
+ *  - Time, randomness and memory come from the machine. The same events give the same requests,
+ *    bit for bit.
+ *  - One thread at a time calls in. A request is made from inside an event call; a machine must
+ *    not call in again from a request, but remembers what happened and tells it as an event
+ *    afterwards.
+ *  - Nodes are indexes of the topology. Addresses are bytes, page aligned where a page is meant.
+ *    Times are ns on one monotonic clock of the machine's choice. A page is 4 KiB, a huge page
+ *    2 MiB = 512 pages.
+ *  - The machine knows where pages are and which entries are armed (in a kernel: page tables);
+ *    the engine keeps what it learned about them (in a kernel: page->_last_nid and friends).
  *  - alloc is never called while a hint fault is handled.
  *
- * Where the idea is from: the split follows mm/ and sched/: task_tick_numa, do_numa_page, change_prot_numa,
- * migrate_misplaced_page are the four places at which policy and mechanism meet.
+ * Where the idea is from: the split follows mm/ and sched/: task_tick_numa, do_numa_page,
+ * change_prot_numa, migrate_misplaced_page are the four places at which policy and mechanism meet.
  */
 #ifndef NB_ENGINE_MACHINE_H
 #define NB_ENGINE_MACHINE_H
@@ -51,7 +54,7 @@ enum nb_policy_mode {
 };
 
 struct nb_policy {
-	uint8_t mode;	     /* enum nb_policy_mode */
+	uint8_t mode;	       /* enum nb_policy_mode */
 	bool migrate_on_fault; /* MPOL_F_MOF: hint faults may move pages to satisfy it */
 	uint64_t nodes[NB_MAX_NODES / 64]; /* bit = node index */
 };
@@ -59,27 +62,27 @@ struct nb_policy {
 /* ---- requests: what the engine may ask of a machine ---- */
 
 struct nb_arm_request {
-	uint32_t mm;	      /* the machine's id */
-	uint64_t start, end;  /* page aligned, inside one VMA */
-	/* Stop at the first huge-page boundary where this many pages or more were present; 0 = no limit. */
+	uint32_t mm;	     /* the machine's id */
+	uint64_t start, end; /* page aligned, inside one VMA */
+	/* Stop at the first huge-page boundary where so many pages were present; 0 = no limit. */
 	uint64_t max_present;
-	bool pmd_batch;	      /* a PMD whose present pages share a node is armed as one */
-	bool single_mapped;   /* pass over pages that other processes map too */
+	bool pmd_batch;	    /* a PMD whose present pages share a node is armed as one */
+	bool single_mapped; /* pass over pages that other processes map too */
 };
 
 struct nb_arm_result {
-	uint64_t end;	  /* how far it came */
-	uint64_t present; /* pages present in the range passed */
-	uint64_t updated; /* pages newly armed; a huge page counts 512 */
+	uint64_t end;	       /* how far it came */
+	uint64_t present;      /* pages present in the range passed */
+	uint64_t updated;      /* pages newly armed; a huge page counts 512 */
 	uint64_t huge_updated; /* huge pages among the updated: 1 each */
 	uint64_t huge_present; /* huge pages among the present, armed before or not: 1 each */
 };
 
 struct nb_move_request {
 	uint32_t mm;
-	uint32_t task; /* on whose behalf; 0 = none */
-	uint64_t addr; /* first page */
-	uint32_t pages;/* 1, or 512 with huge */
+	uint32_t task;	/* on whose behalf; 0 = none */
+	uint64_t addr;	/* first page */
+	uint32_t pages; /* 1, or 512 with huge */
 	int16_t node_from, node_to;
 	bool huge;
 };
@@ -94,15 +97,20 @@ struct nb_machine {
 	/* 64 uniformly random bits; deterministic where the machine promises it. */
 	uint64_t (*random)(void *ctx);
 
-	/* Make present pages of the range trap on their next touch. Answers at once. 0 or -errno. */
+	/* Make present pages of the range trap on their next touch. Answers at once: 0 or -errno.
+	 */
 	int (*arm)(void *ctx, const struct nb_arm_request *r, struct nb_arm_result *out);
 
-	/* Move pages, now or later; every accepted request is answered by exactly one nb_move_done. 0 or -errno
-	 * (then nothing will happen and no nb_move_done follows). -EAGAIN: the page is on its way already, by
-	 * somebody else's request; that is no failed move and is not counted as one. */
+	/*
+	 * Move pages, now or later; every accepted request is answered by exactly one nb_move_done.
+	 * 0 or -errno (then nothing will happen and no nb_move_done follows). -EAGAIN: the page is
+	 * on its way already, by somebody else's request; that is no failed move and is not counted
+	 * as one.
+	 */
 	int (*move)(void *ctx, const struct nb_move_request *r);
 
-	/* Break the huge page at addr into PTEs; armed entries stay armed when keep_armed. 0 or -errno. */
+	/* Break the huge page at addr into PTEs; armed ones stay so when keep_armed. 0 or -errno.
+	 */
 	int (*split)(void *ctx, uint32_t mm, uint64_t addr, bool keep_armed);
 
 	/* Run the task on that node from now on, if its affinity allows. May be NULL. */
@@ -115,11 +123,11 @@ struct nb_machine {
 /* ---- life ---- */
 
 /*
- * An engine for this machine, topology and configuration; all three are copied (machine->ctx is borrowed).
- * NULL on no memory or an unsound topology. Memory comes from machine->alloc.
+ * An engine for this machine, topology and configuration; all three are copied (machine->ctx is
+ * borrowed). NULL on no memory or an unsound topology. Memory comes from machine->alloc.
  */
-struct nb_engine *nb_engine_new(const struct nb_machine *machine, const struct nb_topology *topology,
-	const struct nb_config *config);
+struct nb_engine *nb_engine_new(const struct nb_machine *machine,
+	const struct nb_topology *topology, const struct nb_config *config);
 void nb_engine_free(struct nb_engine *e);
 
 const struct nb_counters *nb_engine_counters(const struct nb_engine *e);
@@ -134,7 +142,9 @@ const char *nb_engine_check(const struct nb_engine *e);
 /* Bytes of page state held now, and the pages they describe (for tests and `stat`). */
 void nb_engine_page_state(const struct nb_engine *e, uint64_t *bytes, uint64_t *pages);
 
-/* ---- events: what a machine tells the engine. Ids are the machine's, non-zero, unique while alive. ---- */
+/* ---- events: what a machine tells the engine ---- */
+
+/* Ids of tasks and address spaces are the machine's: non-zero, unique while alive. */
 
 /* An address space came, with its page state empty. NULL on no memory. */
 struct nb_mm *nb_mm_new(struct nb_engine *e, uint32_t id, uint64_t now_ns);
@@ -143,70 +153,79 @@ void nb_mm_gone(struct nb_engine *e, struct nb_mm *mm, uint64_t now_ns);
 struct nb_task *nb_task_new(struct nb_engine *e, struct nb_mm *mm, uint32_t id, uint64_t now_ns);
 void nb_task_gone(struct nb_engine *e, struct nb_task *t, uint64_t now_ns);
 /* set_mempolicy. */
-void nb_task_policy(struct nb_engine *e, struct nb_task *t, const struct nb_policy *p, uint64_t now_ns);
+void nb_task_policy(
+	struct nb_engine *e, struct nb_task *t, const struct nb_policy *p, uint64_t now_ns);
 /* The task's scan period now, ms (for series and `explain`). */
 uint32_t nb_task_scan_period_ms(const struct nb_task *t);
 
 enum nb_vma_flags {
 	NB_VMA_READ = 1 << 0,
 	NB_VMA_WRITE = 1 << 1,
-	NB_VMA_FILE = 1 << 2,		/* maps a file */
-	NB_VMA_UNMIGRATABLE = 1 << 3,	/* VM_IO, VM_PFNMAP, hugetlb ...: its pages do not move */
+	NB_VMA_FILE = 1 << 2,	      /* maps a file */
+	NB_VMA_UNMIGRATABLE = 1 << 3, /* VM_IO, VM_PFNMAP, hugetlb ...: its pages do not move */
 };
 
 /*
- * [start, end) was mapped; page aligned, not overlapping any other VMA of the mm. Page state is allocated here
- * (16 bytes per 2 MiB). NULL: no memory, or overlap; the range is then simply not balanced.
+ * [start, end) was mapped; page aligned, not overlapping any other VMA of the mm. Page state is
+ * allocated here (16 bytes per 2 MiB). NULL: no memory, or overlap; the range is then simply not
+ * balanced.
  */
 struct nb_vma *nb_vma_map(struct nb_engine *e, struct nb_mm *mm, uint64_t start, uint64_t end,
 	unsigned int flags, uint64_t now_ns);
-/* [start, end) is gone: whole VMAs, parts of them, several; holes allowed. Invalidates nb_vma pointers in it. */
-int nb_vma_unmap(struct nb_engine *e, struct nb_mm *mm, uint64_t start, uint64_t end, uint64_t now_ns);
-/* mprotect on whole VMAs inside the range (a machine splits with unmap + map where rights differ). */
-int nb_vma_protect(struct nb_engine *e, struct nb_mm *mm, uint64_t start, uint64_t end, unsigned int flags,
-	uint64_t now_ns);
 /*
- * mbind: policy for the VMAs inside [start, end); one that is only partly inside is split, and a pointer to it
- * stays good for its first part. `lazy` (MPOL_MF_LAZY): also arm the range now, so that pages
- * move at their next touch to where the policy (NB_POLICY_NOOP: the one in force) wants them.
- * -EINVAL: NOOP without lazy, empty node set where one is needed, bad range; -EOPNOTSUPP: the system lacks the
- * mechanism; -ENOMEM: nothing was changed.
+ * [start, end) is gone: whole VMAs, parts of them, several; holes allowed. Pointers to VMAs inside
+ * are no good afterwards. 0; -EINVAL: not a range; -ENOMEM: no memory for the two parts a VMA fell
+ * into: it is gone from `start` on, and that part is not balanced any more.
  */
-int nb_vma_policy(struct nb_engine *e, struct nb_mm *mm, uint64_t start, uint64_t end, const struct nb_policy *p,
-	bool lazy, uint64_t now_ns);
+int nb_vma_unmap(
+	struct nb_engine *e, struct nb_mm *mm, uint64_t start, uint64_t end, uint64_t now_ns);
+/* mprotect on whole VMAs in the range (a machine splits with unmap + map where rights differ). */
+int nb_vma_protect(struct nb_engine *e, struct nb_mm *mm, uint64_t start, uint64_t end,
+	unsigned int flags, uint64_t now_ns);
+/*
+ * mbind: policy for the VMAs inside [start, end); one that is only partly inside is split, and a
+ * pointer to it stays good for its first part. `lazy` (MPOL_MF_LAZY): also arm the range now, so
+ * that pages move at their next touch to where the policy (NB_POLICY_NOOP: the one in force) wants
+ * them.
+ * -EINVAL: NOOP without lazy, empty node set where one is needed, bad range; -EOPNOTSUPP: the
+ * system lacks the mechanism; -ENOMEM: no policy was changed.
+ */
+int nb_vma_policy(struct nb_engine *e, struct nb_mm *mm, uint64_t start, uint64_t end,
+	const struct nb_policy *p, bool lazy, uint64_t now_ns);
 struct nb_vma *nb_vma_find(const struct nb_mm *mm, uint64_t addr);
 
 /* Contents of [start, end) were dropped (MADV_DONTNEED, exit): page state is forgotten. */
 void nb_pages_dropped(struct nb_engine *e, struct nb_mm *mm, uint64_t start, uint64_t end);
 
 /*
- * Where a first touch by this task belongs by policy. Not a decision on misplacement: the allocation rule.
- * allowed[]: node bits in order of preference are up to the machine; the engine names the policy's first choice.
- * Returns a node index with memory.
+ * Where a first touch by this task belongs by policy. Not a decision on misplacement: the
+ * allocation rule. allowed[]: node bits in order of preference are up to the machine; the engine
+ * names the policy's first choice. Returns a node index with memory.
  */
-int nb_first_touch_node(struct nb_engine *e, const struct nb_task *t, const struct nb_vma *vma, uint64_t addr,
-	int cpu_node);
-/* The same for a huge page: INTERLEAVE counts huge pages, so that neighbours go to different nodes. */
+int nb_first_touch_node(struct nb_engine *e, const struct nb_task *t, const struct nb_vma *vma,
+	uint64_t addr, int cpu_node);
+/* The same for a huge page: INTERLEAVE counts huge pages, so that neighbours are spread. */
 int nb_first_touch_huge_node(struct nb_engine *e, const struct nb_task *t, const struct nb_vma *vma,
 	uint64_t addr, int cpu_node);
 
-/* The task was found running on this CPU node, with so much run time in all. May scan (machine->arm). */
-void nb_task_tick(struct nb_engine *e, struct nb_task *t, uint64_t runtime_ns, int cpu_node, uint64_t now_ns);
+/* The task was found on this CPU node, with so much run time in all. May scan (machine->arm). */
+void nb_task_tick(
+	struct nb_engine *e, struct nb_task *t, uint64_t runtime_ns, int cpu_node, uint64_t now_ns);
 
 /*
- * True when the next nb_task_tick with this run time and time would do nothing, so that a machine with many tasks
- * may skip the call. Cheap.
+ * True when the next nb_task_tick with this run time and time would do nothing, so that a machine
+ * with many tasks may skip the call. Cheap.
  */
 bool nb_task_tick_idle(const struct nb_task *t, uint64_t runtime_ns, uint64_t now_ns);
 
 enum nb_fault_flags {
 	NB_FAULT_WRITE = 1 << 0,
-	NB_FAULT_HUGE = 1 << 1,	    /* addr is a huge page's, armed as one entry */
-	NB_FAULT_SHARED = 1 << 2,   /* other processes map the page too */
-	NB_FAULT_KERNEL = 1 << 3,   /* taken by the kernel on the program's behalf (get_user_pages) */
-	NB_FAULT_LOOKUP = 1 << 4,   /* a lookup that must not disturb: nothing is counted, nothing moves */
-	NB_FAULT_SPURIOUS = 1 << 5, /* another task repaired the entry while this one was on its way */
-	NB_FAULT_BATCHED = 1 << 6,  /* one of the pages of a PMD that was armed as one (pmd_batch) */
+	NB_FAULT_HUGE = 1 << 1,	  /* addr is a huge page's, armed as one entry */
+	NB_FAULT_SHARED = 1 << 2, /* other processes map the page too */
+	NB_FAULT_KERNEL = 1 << 3, /* taken by the kernel on the program's behalf (get_user_pages) */
+	NB_FAULT_LOOKUP = 1 << 4, /* must not disturb: nothing is counted, nothing moves */
+	NB_FAULT_SPURIOUS = 1 << 5, /* another task repaired the entry meanwhile */
+	NB_FAULT_BATCHED = 1 << 6, /* one of the pages of a PMD that was armed as one (pmd_batch) */
 };
 
 struct nb_fault {
@@ -225,15 +244,15 @@ struct nb_verdict {
 };
 
 /*
- * A hint fault. The entry is repaired by the machine whatever comes out. When a move is wanted machine->move has
- * been called before this returns (verdict.why == NB_WHY_MOVE). NB_WHY_SPLIT: machine->split was called; the
- * machine takes the faults of the parts again.
+ * A hint fault. The entry is repaired by the machine whatever comes out. When a move is wanted
+ * machine->move has been called before this returns (verdict.why == NB_WHY_MOVE). NB_WHY_SPLIT:
+ * machine->split was called; the machine takes the faults of the parts again.
  */
 struct nb_verdict nb_hint_fault(struct nb_engine *e, const struct nb_fault *f);
 
 /* The outcome of an accepted move request: `moved` pages of it moved, the rest has this status. */
-void nb_move_done(struct nb_engine *e, const struct nb_move_request *r, uint32_t moved, enum nb_move_status rest,
-	uint64_t now_ns);
+void nb_move_done(struct nb_engine *e, const struct nb_move_request *r, uint32_t moved,
+	enum nb_move_status rest, uint64_t now_ns);
 
 /* A huge page at addr was split (by whoever) / put together. Page state follows. */
 void nb_huge_split(struct nb_engine *e, struct nb_mm *mm, uint64_t addr, uint64_t now_ns);

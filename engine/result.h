@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * result: what a run amounted to, on whatever machine. Plain data; filled by a machine, read by report/.
+ * result: what a run amounted to, on whatever machine. Plain data; filled by a machine, read by
+ * report/.
  */
 #ifndef NB_ENGINE_RESULT_H
 #define NB_ENGINE_RESULT_H
@@ -11,7 +12,8 @@
 /* One point of the time series, for all processes together. */
 struct nb_sample {
 	double time_s;
-	double local_share;    /* bytes accessed locally / bytes accessed, since the sample before; NaN: none accessed */
+	double local_share;    /* bytes accessed locally / bytes accessed, since the sample before;
+				  NaN: none accessed */
 	double bytes;	       /* accessed since the start */
 	double scan_period_ms; /* mean over live tasks */
 	uint64_t hint_faults, hint_faults_local, pte_updates, pages_migrated; /* since the start */
@@ -25,8 +27,9 @@ struct nb_result {
 	bool timed_out;	    /* a time limit came first */
 	struct nb_counters counters;
 	unsigned int nr_nodes;
-	int *node_ids;		/* [nr_nodes] */
-	uint64_t *final_pages;	/* [nr_nodes] 4 KiB pages, at the last sample before the first process ended */
+	int *node_ids;	       /* [nr_nodes] */
+	uint64_t *final_pages; /* [nr_nodes] 4 KiB pages, at the last sample before the first
+				  process ended */
 	uint32_t nr_samples;
 	struct nb_sample *samples; /* [nr_samples] */
 	uint64_t *node_pages;	   /* [nr_samples * nr_nodes] */

@@ -16,45 +16,61 @@
 /* X(NAME, name, one sentence). Order: the order of the series. */
 #define NB_MECHANISMS(X)                                                                           \
 	X(TLB_LOCAL_FLUSH, tlb_local_flush,                                                        \
-		"a PTE that only gained rights is not flushed elsewhere: remote CPUs take a spurious fault") \
+		"a PTE that only gained rights is not flushed elsewhere: remote CPUs take a "      \
+		"spurious fault")                                                                  \
 	X(TLB_SKIP_INACCESSIBLE, tlb_skip_inaccessible,                                            \
 		"no flush when the cleared entry could not have been cached (an armed one)")       \
-	X(TLB_SKIP_UNCHANGED, tlb_skip_unchanged, "no flush when a protection change changed nothing") \
+	X(TLB_SKIP_UNCHANGED, tlb_skip_unchanged,                                                  \
+		"no flush when a protection change changed nothing")                               \
 	X(MIGRATE_STATS, migrate_stats, "pgmigrate_success and pgmigrate_fail count every move")   \
 	X(GUP_HINT_FAULTS, gup_hint_faults,                                                        \
 		"get_user_pages on an armed page takes the hint fault; mere lookups do not")       \
 	X(SPLIT_TRANSFERS_ARM, split_transfers_arm, "splitting an armed huge page arms its PTEs")  \
 	X(MPOL_LOCAL, mpol_local, "MPOL_LOCAL is a policy of its own")                             \
 	X(MPOL_NOOP, mpol_noop, "MPOL_NOOP: mbind that leaves the policy as it is")                \
-	X(MPOL_LAZY, mpol_lazy, "MPOL_MF_LAZY: mbind arms the range; pages move at their next touch") \
+	X(MPOL_LAZY, mpol_lazy,                                                                    \
+		"MPOL_MF_LAZY: mbind arms the range; pages move at their next touch")              \
 	X(MIGRATE_ON_FAULT, migrate_on_fault, "a hint fault may move its page")                    \
 	X(BALANCING, balancing, "the scanner runs: kernel.numa_balancing")                         \
 	X(FORCE, force, "scan even where only one node is used")                                   \
-	X(SCAN_WINDOW, scan_window, "scan scan_size_mb at a time from a rotating offset; off: all at once") \
+	X(SCAN_WINDOW, scan_window,                                                                \
+		"scan scan_size_mb at a time from a rotating offset; off: all at once")            \
 	X(SCAN_PRESENT, scan_present, "the window counts present pages, not addresses")            \
 	X(SCAN_SKIP_SMALL, scan_skip_small, "VMAs smaller than a huge page are not scanned")       \
 	X(SCAN_COUNTS_HUGE, scan_counts_huge,                                                      \
-		"a huge page that a scan passes counts 512 PTE updates even when it was armed already") \
+		"a huge page that a scan passes counts 512 PTE updates even when it was armed "    \
+		"already")                                                                         \
 	X(SCAN_DELAY, scan_delay, "the first scan waits for scan_delay_ms of run time")            \
 	X(SCAN_HALF_RATE, scan_half_rate, "the next scan is two scan periods away, not one")       \
 	X(MIGRATE_ON_REFERENCE, migrate_on_reference,                                              \
 		"MORON: the default policy moves a page to the node that touched it")              \
-	X(PMD_BATCH, pmd_batch, "PTEs of a PMD whose pages share a node are armed and faulted as one") \
-	X(SINGLE_MAPPED, single_mapped, "pages mapped by several processes are neither armed nor moved") \
+	X(PMD_BATCH, pmd_batch,                                                                    \
+		"PTEs of a PMD whose pages share a node are armed and faulted as one")             \
+	X(SINGLE_MAPPED, single_mapped,                                                            \
+		"pages mapped by several processes are neither armed nor moved")                   \
 	X(TARGET_WATERMARK, target_watermark, "no move to a node that is nearly full")             \
-	X(MIGRATE_RATELIMIT, migrate_ratelimit, "moves to a node are limited to ratelimit_mb in migrate_interval_ms") \
+	X(MIGRATE_RATELIMIT, migrate_ratelimit,                                                    \
+		"moves to a node are limited to ratelimit_mb in migrate_interval_ms")              \
 	X(SCAN_RATELIMIT, scan_ratelimit, "no scan by a task whose node is rate-limited")          \
-	X(SCAN_GROW, scan_grow, "each hint fault lengthens the toucher's scan period")             \
-	X(TWO_STAGE_FILTER, two_stage_filter, "a page moves only if two faults in a row came from the same node") \
-	X(THP_MIGRATION, thp_migration, "huge pages move whole; off: split, and moved by their PTEs") \
-	X(SCAN_GROW_SETTLED, scan_grow_settled, "only faults that did not move a page lengthen the scan period") \
-	X(SCAN_RESET, scan_reset, "the scan period returns to its minimum every scan_period_reset_ms") \
+	X(SCAN_GROW, scan_grow,                                                                    \
+		"each hint fault lengthens the toucher's scan period; of huge pages, those that "  \
+		"moved")                                                                           \
+	X(TWO_STAGE_FILTER, two_stage_filter,                                                      \
+		"a page moves only if two faults in a row came from the same node")                \
+	X(THP_MIGRATION, thp_migration,                                                            \
+		"huge pages move whole; off: split, and moved by their PTEs")                      \
+	X(SCAN_GROW_SETTLED, scan_grow_settled,                                                    \
+		"only faults that did not move a page lengthen the scan period")                   \
+	X(SCAN_RESET, scan_reset,                                                                  \
+		"the scan period returns to its minimum every scan_period_reset_ms")               \
 	X(SECOND_NODE, second_node, "no scan until the address space has run on a second node")    \
 	X(THP_STATS, thp_stats, "moves of huge pages are counted, 512 each")                       \
 	X(THP_LOCAL_STATS, thp_local_stats, "local hint faults on huge pages are counted")         \
 	X(THP_KEEPS_LAST_NID, thp_keeps_last_nid, "last_nid goes along when a huge page moves")    \
-	X(SPLIT_KEEPS_LAST_NID, split_keeps_last_nid, "last_nid goes to every part when a huge page splits") \
-	X(THP_ALLOC_FAIL_STATS, thp_alloc_fail_stats, "no huge page on the target counts as a failed move") \
+	X(SPLIT_KEEPS_LAST_NID, split_keeps_last_nid,                                              \
+		"last_nid goes to every part when a huge page splits")                             \
+	X(THP_ALLOC_FAIL_STATS, thp_alloc_fail_stats,                                              \
+		"no huge page on the target counts as a failed move")                              \
 	X(THP_RATELIMIT, thp_ratelimit, "a huge page uses 512 of the migration window, not 1")
 
 enum nb_mechanism {
@@ -68,15 +84,21 @@ _Static_assert(NB_NR_MECHANISMS <= 64, "mechanisms are bits of a uint64_t");
 
 /* X(NAME, name, unit, default, min, max, one sentence) */
 #define NB_TUNABLES(X)                                                                             \
-	X(SCAN_DELAY_MS, scan_delay_ms, "ms", 1000, 0, 3600000, "run time before a task's first scan") \
-	X(SCAN_PERIOD_MIN_MS, scan_period_min_ms, "ms", 100, 1, 3600000, "shortest scan period, of run time") \
+	X(SCAN_DELAY_MS, scan_delay_ms, "ms", 1000, 0, 3600000,                                    \
+		"run time before a task's first scan")                                             \
+	X(SCAN_PERIOD_MIN_MS, scan_period_min_ms, "ms", 100, 1, 3600000,                           \
+		"shortest scan period, of run time")                                               \
 	X(SCAN_PERIOD_MAX_MS, scan_period_max_ms, "ms", 5000, 1, 3600000, "longest scan period")   \
-	X(SCAN_PERIOD_RESET_MS, scan_period_reset_ms, "ms", 60000, 1, 86400000, "time between resets of the scan period") \
+	X(SCAN_PERIOD_RESET_MS, scan_period_reset_ms, "ms", 60000, 1, 86400000,                    \
+		"time between resets of the scan period")                                          \
 	X(SCAN_SIZE_MB, scan_size_mb, "MiB", 256, 1, 1048576, "one scan window")                   \
-	X(SCAN_GROW_JIFFIES, scan_grow_jiffies, "jiffies", 10, 0, 100000, "what a fault adds to the scan period") \
+	X(SCAN_GROW_JIFFIES, scan_grow_jiffies, "jiffies", 10, 0, 100000,                          \
+		"what a fault adds to the scan period")                                            \
 	X(RATELIMIT_MB, ratelimit_mb, "MiB", 128, 1, 1048576, "migration window: amount per node") \
-	X(MIGRATE_INTERVAL_MS, migrate_interval_ms, "ms", 100, 1, 3600000, "migration window: length") \
-	X(PTEUPDATE_INTERVAL_MS, pteupdate_interval_ms, "ms", 1000, 0, 3600000, "scans go on this long after a limited window closed")
+	X(MIGRATE_INTERVAL_MS, migrate_interval_ms, "ms", 100, 1, 3600000,                         \
+		"migration window: length")                                                        \
+	X(PTEUPDATE_INTERVAL_MS, pteupdate_interval_ms, "ms", 1000, 0, 3600000,                    \
+		"scans go on this long after a limited window closed")
 
 enum nb_tunable {
 #define X(NAME, name, unit, def, min, max, text) NB_TUNE_##NAME,
@@ -121,16 +143,18 @@ struct nb_system; /* a row; opaque outside systems.c */
 const struct nb_system *nb_system_at(size_t i);
 const struct nb_system *nb_system_find(const char *name);
 const char *nb_system_name(const struct nb_system *s);
-const char *nb_system_from(const struct nb_system *s);	  /* where it is from: series, version, commit */
+const char *nb_system_from(
+	const struct nb_system *s); /* where it is from: series, version, commit */
 const char *nb_system_summary(const struct nb_system *s); /* one sentence */
 
 /* The row's mechanisms and tunables (defaults where the row says nothing); hz = 250 until set. */
 void nb_config_from_system(struct nb_config *c, const struct nb_system *s);
 
 /*
- * Apply one "name=value": a mechanism (on/off/1/0/true/false/yes/no) or a tunable (a decimal integer in its range).
- * Returns 0; -ENOENT no such name; -EINVAL not a value of that kind; -ERANGE out of range. On error *c is
- * unchanged and, where `why` is not NULL, why[why_len] gets one sentence naming what was expected.
+ * Apply one "name=value": a mechanism (on/off/1/0/true/false/yes/no) or a tunable (a decimal
+ * integer in its range). Returns 0; -ENOENT no such name; -EINVAL not a value of that kind; -ERANGE
+ * out of range. On error *c is unchanged and, where `why` is not NULL, why[why_len] gets one
+ * sentence naming what was expected.
  */
 int nb_config_set(struct nb_config *c, const char *assignment, char *why, size_t why_len);
 

@@ -339,6 +339,24 @@ static void a_machine_may_refuse_a_move(void **state)
 	w_end(&w);
 }
 
+/* A page that is on its way by another's request did not fail to move; it did not move for this
+ * fault either. */
+static void a_page_on_its_way_is_no_failure(void **state)
+{
+	struct world w = w_begin("balancenuma-v8", 2);
+
+	(void)state;
+	w_fill(&w, W_BASE, W_HUGE, false);
+	w_scan(&w, 0);
+	w_scan(&w, 1);
+	w_fault(&w, W_BASE, 1);
+	w.m->refuse_move = EAGAIN;
+	assert_int_equal(w_fault(&w, W_BASE, 1), NB_WHY_REFUSED);
+	assert_int_equal(count(&w)->pgmigrate_fail, 0);
+	assert_int_equal(nb_task_scan_period_ms(w.t), 180);
+	w_end(&w);
+}
+
 /* Answers for what is gone, or that claim too much, change nothing else. */
 static void late_answers_are_harmless(void **state)
 {
@@ -585,6 +603,7 @@ int main(void)
 		cmocka_unit_test(a_refused_split_is_no_move),
 		cmocka_unit_test(outcomes_are_counted_as_the_row_has_it),
 		cmocka_unit_test(a_machine_may_refuse_a_move),
+		cmocka_unit_test(a_page_on_its_way_is_no_failure),
 		cmocka_unit_test(late_answers_are_harmless),
 		cmocka_unit_test(answers_for_cut_pages_are_harmless),
 		cmocka_unit_test(settled_faults_lengthen_the_period),

@@ -29,7 +29,8 @@ int nb_parse_i64(const char *text, int64_t *out)
 	char *end;
 	long long value;
 
-	if (!isdigit((unsigned char)text[0]) && !(text[0] == '-' && isdigit((unsigned char)text[1])))
+	if (!isdigit((unsigned char)text[0]) &&
+		!(text[0] == '-' && isdigit((unsigned char)text[1])))
 		return -EINVAL;
 	errno = 0;
 	value = strtoll(text, &end, 10);
@@ -41,12 +42,14 @@ int nb_parse_i64(const char *text, int64_t *out)
 	return 0;
 }
 
-/* A decimal number at the start of text: digits, one point, an exponent; neither hex nor "inf" nor "nan". */
+/* A decimal number at the start of text: digits, one point, an exponent; neither hex nor "inf" nor
+ * "nan". */
 static int parse_decimal(const char *text, char **end, double *out)
 {
 	const char *first = text[0] == '-' ? text + 1 : text;
 
-	if (!isdigit((unsigned char)first[0]) && !(first[0] == '.' && isdigit((unsigned char)first[1])))
+	if (!isdigit((unsigned char)first[0]) &&
+		!(first[0] == '.' && isdigit((unsigned char)first[1])))
 		return -EINVAL;
 	if (first[0] == '0' && (first[1] == 'x' || first[1] == 'X'))
 		return -EINVAL;

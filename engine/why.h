@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * why: the one line that says what was wrong. Every function that can refuse an input takes `why, why_len`.
+ * why: the one line that says what was wrong. Every function that can refuse an input takes `why,
+ * why_len`.
  */
 #ifndef NB_ENGINE_WHY_H
 #define NB_ENGINE_WHY_H
@@ -8,15 +9,17 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Format one line into `why` (may be NULL), always terminated, control characters replaced by '?'. Returns `err`,
- * so that `return nb_why(why, len, -EINVAL, "...")` reads well. */
-__attribute__((format(printf, 4, 5))) int nb_why(char *why, size_t why_len, int err, const char *format, ...);
+/* Format one line into `why` (may be NULL), always terminated, control characters replaced by '?'.
+ * Returns `err`, so that `return nb_why(why, len, -EINVAL, "...")` reads well. */
+__attribute__((format(printf, 4, 5))) int nb_why(
+	char *why, size_t why_len, int err, const char *format, ...);
 
 /* Decimal integer, the whole text, no blanks. 0, -EINVAL, -ERANGE. */
 int nb_parse_i64(const char *text, int64_t *out);
 /* Finite decimal number, the whole text. 0, -EINVAL, -ERANGE. */
 int nb_parse_double(const char *text, double *out);
-/* Bytes: a non-negative decimal number with an optional K, M, G, T, P (1024), each with optional "iB" or "B". */
+/* Bytes: a non-negative decimal number with an optional K, M, G, T, P (1024), each with optional
+ * "iB" or "B". */
 int nb_parse_bytes(const char *text, uint64_t *out);
 
 #endif
