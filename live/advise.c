@@ -1,0 +1,211 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * advise: madvise(2). A range may hold managed and other memory: it is gone through piece by piece,
+ * and the answers are put together as the kernel does: a hole makes it -ENOMEM in the end, anything
+ * else stops.
+ */
+#include <errno.h>
+#include <sys/mman.h>
+#include "call.h"
+
+#ifndef MADV_WIPEONFORK
+#define MADV_WIPEONFORK 18
+#endif
+#ifndef MADV_DONTNEED_LOCKED
+#define MADV_DONTNEED_LOCKED 24
+#endif
+
+enum {
+	PAGE_MASK = NB_PAGE_SIZE - 1,
+};
+
+struct piece {
+	struct nb_region region; /* a copy; the piece lies in it when `managed` */
+	uint64_t start, end;
+	bool managed;
+};
+
+static bool discards(int advice)
+{
+	return advice == MADV_DONTNEED || advice == MADV_FREE || advice == MADV_DONTNEED_LOCKED;
+}
+
+/* Shared: the pages leave the file. */
+static long discard_shared(struct nb_guest *g, const struct piece *p)
+{
+	const long rc = NB_OS_3(madvise, p->start, p->end - p->start, MADV_REMOVE);
+	struct nb_live_stats *s = nb_guest_stats(g);
+
+	if (rc == 0)
+		nb_stat_add(&s->discarded, p->end - p->start);
+	return rc;
+}
+
+/*
+ * Private: the file is a snapshot which a child may be reading: fresh anonymous memory goes over
+ * it, and is managed no longer.
+ */
+static long discard_private(struct nb_guest *g, const struct piece *p)
+{
+	const uint64_t bytes = p->end - p->start;
+	const long rc = NB_OS_6(mmap, p->start, bytes, p->region.prot,
+		MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED | MAP_NORESERVE, -1, 0);
+	struct nb_live_stats *s = nb_guest_stats(g);
+
+	if (nb_os_failed(rc))
+		return rc;
+	if (p->region.flags & NB_REGION_HUGE)
+		NB_OS_3(madvise, p->start, bytes, MADV_HUGEPAGE);
+	nb_stat_add(&s->discarded, bytes);
+	nb_stat_sub(&s->private_bytes, bytes);
+	nb_stat_sub(&s->managed_bytes, bytes);
+	nb_regions_forget(&g->regions, p->start, p->end);
+	return 0;
+}
+
+/* Advice that a mapping made anew must get again. */
+static unsigned int flag_set_by(int advice)
+{
+	switch (advice) {
+	case MADV_HUGEPAGE:
+		return NB_REGION_HUGE;
+	case MADV_NOHUGEPAGE:
+		return NB_REGION_NO_HUGE;
+	case MADV_DONTFORK:
+		return NB_REGION_NO_FORK;
+	case MADV_DONTDUMP:
+		return NB_REGION_NO_DUMP;
+	default:
+		return 0;
+	}
+}
+
+static unsigned int flag_cleared_by(int advice)
+{
+	switch (advice) {
+	case MADV_HUGEPAGE:
+		return NB_REGION_NO_HUGE;
+	case MADV_NOHUGEPAGE:
+		return NB_REGION_HUGE;
+	case MADV_DOFORK:
+		return NB_REGION_NO_FORK;
+	case MADV_DODUMP:
+		return NB_REGION_NO_DUMP;
+	default:
+		return 0;
+	}
+}
+
+struct change {
+	unsigned int set, clear;
+};
+
+static void change_flags(void *ctx, struct nb_region *r, uint64_t start, uint64_t end)
+{
+	const struct change *c = ctx;
+
+	(void)start;
+	(void)end;
+	r->flags = (uint8_t)((r->flags & ~c->clear) | c->set);
+}
+
+static long note_advice(struct nb_guest *g, const struct piece *p, int advice)
+{
+	struct change c = {flag_set_by(advice), flag_cleared_by(advice)};
+	long rc = 0;
+
+	/* Managed memory is never copied by a fork that we do not see: the kernel is not asked. */
+	if (advice != MADV_DONTFORK && advice != MADV_DOFORK)
+		rc = NB_OS_3(madvise, p->start, p->end - p->start, advice);
+	if (rc != 0 || (c.set | c.clear) == 0)
+		return rc;
+	nb_regions_cut(&g->regions, p->start);
+	nb_regions_cut(&g->regions, p->end);
+	nb_regions_each(&g->regions, p->start, p->end, change_flags, &c);
+	return 0;
+}
+
+/* The lock is held. */
+static long advise_managed(struct nb_guest *g, const struct piece *p, int advice)
+{
+	if (!discards(advice))
+		return note_advice(g, p, advice);
+	return p->region.flags & NB_REGION_PRIVATE ? discard_private(g, p) : discard_shared(g, p);
+}
+
+/* The next piece from `at` on. The lock is held. */
+static struct piece next_piece(struct nb_guest *g, uint64_t at, uint64_t end)
+{
+	const struct nb_regions *t = &g->regions;
+	const uint32_t i = nb_regions_index(t, at);
+	struct piece p = {.start = at, .end = end};
+
+	if (i >= t->nr || t->region[i].start >= end)
+		return p;
+	if (t->region[i].start > at) {
+		p.end = t->region[i].start;
+		return p;
+	}
+	p.region = t->region[i];
+	p.managed = true;
+	p.end = p.region.end < end ? p.region.end : end;
+	return p;
+}
+
+static long advise_piece(struct nb_guest *g, uint64_t at, uint64_t end, int advice, uint64_t *next)
+{
+	const bool locked = atomic_load(&g->fork_tid) != (uint32_t)NB_OS_0(gettid);
+	struct nb_signals signals;
+	struct piece p;
+	long rc;
+
+	if (locked)
+		nb_lock(&g->regions.lock, &signals);
+	p = next_piece(g, at, end);
+	rc = p.managed ? advise_managed(g, &p, advice) : 0;
+	if (locked)
+		nb_unlock(&g->regions.lock, &signals);
+	if (!p.managed)
+		rc = NB_OS_3(madvise, p.start, p.end - p.start, advice);
+	*next = p.end;
+	return rc;
+}
+
+static long advise_pieces(struct nb_guest *g, uint64_t start, uint64_t end, int advice)
+{
+	long answer = 0;
+
+	for (uint64_t at = start; at < end;) {
+		const long rc = advise_piece(g, at, end, advice, &at);
+
+		if (rc == -ENOMEM)
+			answer = rc;
+		else if (rc != 0)
+			return rc;
+	}
+	return answer;
+}
+
+/* What shared memory cannot do and anonymous memory can. */
+static bool needs_anonymous(int advice)
+{
+	return advice == MADV_WIPEONFORK;
+}
+
+long nb_call_madvise(struct nb_guest *g, uint64_t addr, uint64_t bytes, int advice)
+{
+	const uint64_t end = addr + ((bytes + PAGE_MASK) & ~(uint64_t)PAGE_MASK);
+
+	if (g->regions.nr == 0 || (addr & PAGE_MASK) != 0 || bytes == 0 || end <= addr ||
+		!nb_regions_touch(&g->regions, addr, end))
+		return NB_OS_3(madvise, addr, bytes, advice);
+	if (needs_anonymous(advice) || !nb_regions_can_cut(&g->regions)) {
+		if (nb_call_eject(g, addr, bytes) != 0)
+			return -ENOMEM;
+		return NB_OS_3(madvise, addr, bytes, advice);
+	}
+	/* On anonymous memory this is for shared files alone, and refused. */
+	if (advice == MADV_REMOVE)
+		return -EINVAL;
+	return advise_pieces(g, addr, end, advice);
+}

@@ -1,0 +1,198 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * agent: what the agent's thread has to itself, and its rooms. Only this thread calls these
+ * functions, but for those marked.
+ *
+ * The rounds: wait for faults, requests or the next tick; serve faults; serve requests; once a
+ * tick, let the engine look at each thread that ran (it may ask to arm); then background work in
+ * slices: moves, memory taken back after forks, files emptied, huge pages restored. Between slices
+ * faults are looked for again.
+ */
+#ifndef NB_LIVE_AGENT_H
+#define NB_LIVE_AGENT_H
+
+#include "guest.h"
+
+enum {
+	NB_MAX_THREADS = 4096,
+	NB_MAX_MOVES = 1024,
+	NB_MAX_SEEN = NB_MAX_REGIONS,
+	NB_HUGE_MASK = NB_HUGE_SIZE - 1,
+	NB_LAST_SAMPLES = 128, /* the window of what is local now */
+};
+
+struct nb_thread {
+	uint32_t tid;
+	int stat_fd; /* /proc/self/task/TID/stat, kept open; -1 = opened each time */
+	struct nb_task *task;
+	uint64_t runtime_ns;
+	uint32_t seen; /* the last look at /proc/self/task that found it */
+	int16_t node;  /* where it ran last */
+};
+
+/* A range of whole blocks that the engine knows as a VMA. */
+struct nb_span {
+	uint64_t start, end;
+};
+
+enum {
+	NB_MAX_REACH = 3 * NB_HUGE_PAGES, /* pages of a block and the odd ends of its region */
+};
+
+/* Pages for move_pages. */
+struct nb_batch {
+	void *page[NB_MAX_REACH];
+	int node[NB_MAX_REACH], status[NB_MAX_REACH];
+	uint32_t nr;
+};
+
+struct nb_mover {
+	struct nb_batch pages;
+	struct nb_move_request queue[NB_MAX_MOVES];
+	uint32_t head, nr;
+	uint32_t batch; /* pages a call, so that calls stay short */
+};
+
+struct nb_agent {
+	struct nb_guest *guest;
+	struct nb_heap heap;
+	struct nb_topology topo; /* borrowed from the session */
+	bool is_virtual;
+	bool observe_only;	      /* move_pages was refused */
+	bool has_wp;		      /* userfaultfd can write-protect shared memory */
+	bool maps_full;		      /* vm.max_map_count is near */
+	bool thp_always, thp_madvise; /* what anonymous memory gets */
+	int signal_fd, pagemap_fd, task_fd;
+	bool direct_io; /* found in use: memory stays private */
+	uint64_t random;
+
+	struct nb_engine *engine;
+	struct nb_mm *mm;
+	uint32_t seen_version; /* of the regions, when the engine was told last */
+	uint32_t nr_spans;
+	struct nb_span *spans;	/* [NB_MAX_SEEN] what the engine knows */
+	struct nb_span *wanted; /* [NB_MAX_SEEN] scratch */
+
+	uint32_t nr_threads, look;
+	struct nb_thread *threads; /* [NB_MAX_THREADS] */
+	uint64_t next_tick_ns, next_look_ns, next_canary_ns, next_publish_ns, next_maps_ns;
+	uint64_t max_maps; /* vm.max_map_count; 0 = not known */
+	bool busy;	   /* a thread ran since the last tick */
+
+	struct nb_mover mover;
+	bool taking_back;     /* the children are gone: private memory comes back */
+	bool sweep;	      /* backings without users may be there */
+	uint64_t collapse_at; /* where to look for settled blocks next */
+	uint64_t first_move_ns;
+};
+
+static inline uint64_t nb_agent_random(struct nb_agent *a)
+{
+	/* splitmix64 */
+	uint64_t z = (a->random += UINT64_C(0x9e3779b97f4a7c15));
+
+	z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
+	z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
+	return z ^ (z >> 31);
+}
+
+/* ---- userfaultfd.c ---- */
+
+/* Open it by whatever way works, with the features needed: a descriptor or -errno. */
+long nb_uffd_open(bool *has_wp);
+enum { NB_UFFD_MINOR = 4, NB_UFFD_WP = 2 }; /* UFFDIO_REGISTER_MODE_* */
+long nb_uffd_register(int uffd, uint64_t start, uint64_t end, uint64_t mode);
+long nb_uffd_unregister(int uffd, uint64_t start, uint64_t end);
+long nb_uffd_protect(int uffd, uint64_t start, uint64_t end, bool on);
+long nb_uffd_wake(int uffd, uint64_t start, uint64_t end);
+/* Map what the page cache holds. 0, -EEXIST: it is mapped, -ENOENT: not ours, -EFAULT: a hole. */
+long nb_uffd_continue(int uffd, uint64_t start, uint64_t end);
+
+/* ---- backing.c, private.c, eject.c: what maps what ---- */
+
+int nb_backing_adopt(struct nb_agent *a, const struct nb_wish *w);
+/* Everything becomes private; with_canary: one is mapped. May be called by the watchdog. */
+int nb_backing_pre_fork(struct nb_guest *g, bool with_canary);
+int nb_backing_eject(struct nb_agent *a, uint64_t start, uint64_t end);
+/* One slice of work; true when there is more to do. */
+bool nb_backing_take_back(struct nb_agent *a);
+bool nb_backing_sweep(struct nb_agent *a);
+/* Ask whether the children of the last forks are gone. */
+void nb_backing_look_at_canary(struct nb_agent *a);
+/* Put what a mapping loses when it is mapped anew back: advice. The lock is held. */
+void nb_backing_advise(const struct nb_region *r, uint64_t start, uint64_t end);
+/* Data of [start, end) that is in anonymous copies: bit per page of at most a block, set in `bits`.
+ * 0 or -errno. */
+enum { NB_BLOCK_BITS = NB_HUGE_PAGES / 64 };
+int nb_backing_copies(
+	struct nb_agent *a, uint64_t start, uint64_t end, uint64_t bits[NB_BLOCK_BITS]);
+/* The next extent with data in [*at, end) of the file: false when there is none. */
+bool nb_backing_extent(int fd, uint64_t *at, uint64_t end, uint64_t *extent_end);
+/* The block state at addr, or NULL. The regions' lock is held. */
+struct nb_block *nb_block_at(struct nb_regions *t, uint64_t addr);
+
+/* ---- fault.c ---- */
+
+/* Resolve all faults that wait. */
+void nb_faults_serve(struct nb_agent *a);
+
+/* ---- sample.c ---- */
+
+/* The engine's request to arm, answered by arming one page in each block. */
+int nb_sample_arm(void *ctx, const struct nb_arm_request *r, struct nb_arm_result *out);
+
+/* ---- move.c ---- */
+
+int nb_move_ask(void *ctx, const struct nb_move_request *r);
+bool nb_move_work(struct nb_agent *a);
+/* The node a page is on, as a topology index; NB_NO_NODE when it can't be told. */
+int nb_page_node(struct nb_agent *a, uint64_t addr);
+/* The addresses that go with a block: itself, and the odd ends of its region. */
+struct nb_span nb_block_reach(const struct nb_region *r, uint64_t block);
+
+/* ---- threads.c ---- */
+
+struct nb_thread *nb_thread_find(struct nb_agent *a, uint32_t tid);
+/* The node a thread runs on now. */
+int nb_thread_node(struct nb_agent *a, struct nb_thread *t);
+void nb_threads_look(struct nb_agent *a);
+void nb_threads_tick(struct nb_agent *a);
+
+/* ---- door.c: the engine's machine ---- */
+
+int nb_door_open(struct nb_agent *a);
+/* Tell the engine what changed in the table of regions. */
+void nb_door_sync(struct nb_agent *a);
+void nb_door_publish(struct nb_agent *a);
+
+/* ---- huge.c ---- */
+
+void nb_huge_init(struct nb_agent *a);
+/* Give a settled block its huge page back; true when there may be more. */
+bool nb_huge_work(struct nb_agent *a);
+
+/* ---- request.c ---- */
+
+typedef int (*nb_serve_fn)(void *ctx, const struct nb_wish *w);
+/* Serve what is pending for at least `age_ns`. May be called by the watchdog. Returns how many. */
+int nb_requests_serve(struct nb_guest *g, uint64_t age_ns, nb_serve_fn serve, void *ctx);
+
+/* ---- watchdog.c ---- */
+
+void nb_watchdog_main(void *guest);
+/* Unregister everything, close the descriptor, and count it. Any helper. */
+void nb_guest_close(struct nb_guest *g, int note);
+
+/* ---- maps.c ---- */
+
+struct nb_map {
+	uint64_t start, end, offset;
+	uint64_t device, inode;
+	uint32_t prot;
+	bool shared;
+};
+/* Call fn for each mapping of this process: 0, or -errno, or what fn returned when not 0. */
+typedef int (*nb_map_fn)(void *ctx, const struct nb_map *m);
+int nb_maps_each(int proc_fd, nb_map_fn fn, void *ctx);
+
+#endif

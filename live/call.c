@@ -1,0 +1,354 @@
+/* SPDX-License-Identifier: MIT */
+#include "call.h"
+#include <errno.h>
+#include <linux/mempolicy.h>
+#include <sys/mman.h>
+
+#ifndef MADV_POPULATE_WRITE
+#define MADV_POPULATE_WRITE 23
+#endif
+#ifndef MREMAP_DONTUNMAP
+#define MREMAP_DONTUNMAP 4
+#endif
+
+enum {
+	PAGE_MASK = NB_PAGE_SIZE - 1,
+};
+
+/* ---- the table and its lock ---- */
+
+struct hold {
+	struct nb_signals signals;
+	bool locked;
+};
+
+/* A thread that forks holds the lock already, also when handlers of other libraries run. */
+static void hold(struct nb_guest *g, struct hold *h)
+{
+	const uint32_t forking = atomic_load(&g->fork_tid);
+
+	h->locked = forking == 0 || forking != (uint32_t)NB_OS_0(gettid);
+	if (h->locked)
+		nb_lock(&g->regions.lock, &h->signals);
+}
+
+static void release(struct nb_guest *g, const struct hold *h)
+{
+	if (h->locked)
+		nb_unlock(&g->regions.lock, &h->signals);
+}
+
+static uint64_t whole(uint64_t bytes)
+{
+	return (bytes + PAGE_MASK) & ~(uint64_t)PAGE_MASK;
+}
+
+/* False for what the kernel will refuse or do nothing about, and for ranges without managed memory.
+ */
+static bool concerns(struct nb_guest *g, uint64_t addr, uint64_t bytes)
+{
+	const uint64_t end = addr + whole(bytes);
+
+	if (g->regions.nr == 0 || (addr & PAGE_MASK) != 0 || bytes == 0 || whole(bytes) == 0 ||
+		end < addr)
+		return false;
+	return nb_regions_touch(&g->regions, addr, end);
+}
+
+int nb_call_eject(struct nb_guest *g, uint64_t addr, uint64_t bytes)
+{
+	const uint64_t start = addr & ~(uint64_t)PAGE_MASK;
+	const uint64_t end = whole(addr + bytes);
+
+	if (g->regions.nr == 0 || end <= start || !nb_regions_touch(&g->regions, start, end))
+		return 0;
+	return nb_ask(g, &(struct nb_wish){.kind = NB_REQUEST_EJECT, .start = start, .end = end});
+}
+
+/* The table must have room for the cuts at both ends. */
+static int make_room(struct nb_guest *g, uint64_t addr, uint64_t bytes)
+{
+	return nb_regions_can_cut(&g->regions) ? 0 : nb_call_eject(g, addr, bytes);
+}
+
+static void uncount(void *ctx, struct nb_region *r, uint64_t start, uint64_t end)
+{
+	struct nb_live_stats *s = ctx;
+
+	nb_stat_sub(&s->managed_bytes, end - start);
+	if (r->flags & NB_REGION_PRIVATE)
+		nb_stat_sub(&s->private_bytes, end - start);
+}
+
+/* The lock is held. */
+static void forget(struct nb_guest *g, uint64_t start, uint64_t end)
+{
+	nb_regions_each(&g->regions, start, end, uncount, nb_guest_stats(g));
+	nb_regions_forget(&g->regions, start, end);
+}
+
+/* ---- munmap, and mmap over something ---- */
+
+long nb_call_munmap(struct nb_guest *g, uint64_t addr, uint64_t bytes)
+{
+	struct hold h;
+	long rc;
+
+	if (!concerns(g, addr, bytes))
+		return NB_OS_2(munmap, addr, bytes);
+	rc = make_room(g, addr, bytes);
+	if (rc != 0)
+		return -ENOMEM;
+	hold(g, &h);
+	rc = NB_OS_2(munmap, addr, bytes);
+	if (rc == 0)
+		forget(g, addr, addr + whole(bytes));
+	release(g, &h);
+	nb_nudge(g);
+	return rc;
+}
+
+static long mmap_over(struct nb_guest *g, uint64_t addr, uint64_t bytes, int prot, int flags,
+	int fd, int64_t offset)
+{
+	struct hold h;
+	long rc;
+
+	if (make_room(g, addr, bytes) != 0)
+		return -ENOMEM;
+	hold(g, &h);
+	rc = NB_OS_6(mmap, addr, bytes, prot, flags, fd, offset);
+	if (!nb_os_failed(rc))
+		forget(g, addr, addr + whole(bytes));
+	release(g, &h);
+	return rc;
+}
+
+/* ---- mmap ---- */
+
+/* Large, private, anonymous, for data, and without any wish that shared memory could not fulfil. */
+static bool is_large_anonymous(const struct nb_guest *g, uint64_t bytes, int flags)
+{
+	const int kind = MAP_SHARED | MAP_PRIVATE | MAP_ANONYMOUS;
+
+	return g->session != NULL && bytes >= g->session->min_size &&
+	       (flags & kind) == (MAP_PRIVATE | MAP_ANONYMOUS);
+}
+
+static bool is_suited(const struct nb_guest *g, int prot, int flags)
+{
+	const int known = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_POPULATE | MAP_FIXED |
+			  MAP_FIXED_NOREPLACE | MAP_NONBLOCK;
+
+	return prot == (PROT_READ | PROT_WRITE) && (flags & ~known) == 0 && !g->no_more;
+}
+
+static void count_unsuited(struct nb_guest *g, uint64_t bytes)
+{
+	nb_stat_add(&nb_guest_stats(g)->unsuited, 1);
+	nb_stat_add(&nb_guest_stats(g)->unsuited_bytes, bytes);
+}
+
+static int this_cpu(void)
+{
+	unsigned int cpu = 0;
+
+	return NB_OS_3(getcpu, &cpu, NULL, NULL) == 0 ? (int)cpu : -1;
+}
+
+/* The kernel has chosen and given the memory; now it becomes managed, or it stays what it is. */
+static void adopt(struct nb_guest *g, uint64_t addr, uint64_t bytes, int prot)
+{
+	const struct nb_wish wish = {
+		.kind = NB_REQUEST_ADOPT,
+		.prot = (uint32_t)prot,
+		.start = addr,
+		.end = addr + whole(bytes),
+		.cpu = this_cpu(),
+	};
+
+	if (atomic_load(&g->forks) == 0 && nb_agent_ensure(g))
+		nb_ask(g, &wish);
+}
+
+long nb_call_mmap(struct nb_guest *g, uint64_t addr, uint64_t bytes, int prot, int flags, int fd,
+	int64_t offset)
+{
+	const bool large = is_large_anonymous(g, bytes, flags);
+	const bool take =
+		large && is_suited(g, prot, flags) && atomic_load(&g->state) != NB_GUEST_OFF;
+	const bool populate = take && (flags & MAP_POPULATE);
+	const int first = populate ? flags & ~MAP_POPULATE : flags;
+	long rc;
+
+	if ((flags & MAP_FIXED) && concerns(g, addr, bytes))
+		rc = mmap_over(g, addr, bytes, prot, first, fd, offset);
+	else
+		rc = NB_OS_6(mmap, addr, bytes, prot, first, fd, offset);
+	if (nb_os_failed(rc) || !large)
+		return rc;
+	if (take)
+		adopt(g, (uint64_t)rc, bytes, prot);
+	else
+		count_unsuited(g, bytes);
+	if (populate)
+		NB_OS_3(madvise, rc, whole(bytes), MADV_POPULATE_WRITE);
+	return rc;
+}
+
+/* ---- mprotect ---- */
+
+static void set_prot(void *ctx, struct nb_region *r, uint64_t start, uint64_t end)
+{
+	const int *prot = ctx;
+
+	(void)start;
+	(void)end;
+	r->prot = (uint8_t)*prot;
+}
+
+long nb_call_mprotect(struct nb_guest *g, uint64_t addr, uint64_t bytes, int prot)
+{
+	const uint64_t end = addr + whole(bytes);
+	struct hold h;
+	long rc;
+
+	if (!concerns(g, addr, bytes))
+		return NB_OS_3(mprotect, addr, bytes, prot);
+	/* Memory for code stays what it was. */
+	if ((prot & PROT_EXEC) || !nb_regions_can_cut(&g->regions)) {
+		if (nb_call_eject(g, addr, bytes) != 0)
+			return -ENOMEM;
+		return NB_OS_3(mprotect, addr, bytes, prot);
+	}
+	hold(g, &h);
+	rc = NB_OS_3(mprotect, addr, bytes, prot);
+	if (rc == 0) {
+		nb_regions_cut(&g->regions, addr);
+		nb_regions_cut(&g->regions, end);
+		nb_regions_each(&g->regions, addr, end, set_prot, &prot);
+		nb_regions_merge(&g->regions, addr);
+		nb_regions_merge(&g->regions, end);
+	}
+	release(g, &h);
+	return rc;
+}
+
+/* ---- mremap ---- */
+
+/* Only making a mapping smaller where it is keeps it managed. */
+static bool only_shrinks(
+	struct nb_guest *g, uint64_t old, uint64_t old_bytes, uint64_t bytes, int flags)
+{
+	const uint32_t i = nb_regions_index(&g->regions, old);
+	const struct nb_region *r = i < g->regions.nr ? &g->regions.region[i] : NULL;
+
+	return (flags & ~MREMAP_MAYMOVE) == 0 && bytes > 0 && bytes <= old_bytes && r != NULL &&
+	       r->start <= old && old + old_bytes <= r->end && nb_regions_can_cut(&g->regions);
+}
+
+static long shrink(struct nb_guest *g, uint64_t old, uint64_t old_bytes, uint64_t bytes, int flags)
+{
+	struct hold h;
+	long rc;
+
+	hold(g, &h);
+	rc = NB_OS_5(mremap, old, old_bytes, bytes, flags, 0);
+	if (!nb_os_failed(rc) && bytes < old_bytes)
+		forget(g, old + bytes, old + old_bytes);
+	release(g, &h);
+	nb_nudge(g);
+	return rc;
+}
+
+static void forget_target(struct nb_guest *g, uint64_t to, uint64_t bytes)
+{
+	struct hold h;
+
+	hold(g, &h);
+	forget(g, to, to + whole(bytes));
+	release(g, &h);
+}
+
+long nb_call_mremap(struct nb_guest *g, uint64_t old, uint64_t old_bytes, uint64_t bytes, int flags,
+	uint64_t to)
+{
+	const bool fixed = (flags & MREMAP_FIXED) && concerns(g, to, bytes);
+	const bool from = concerns(g, old, old_bytes ? old_bytes : 1);
+	long rc;
+
+	/* The kernel duplicates shared memory here, which private memory never does. */
+	if (from && old_bytes == 0)
+		return -EINVAL;
+	if (from && only_shrinks(g, old, whole(old_bytes), whole(bytes), flags))
+		return shrink(g, old, whole(old_bytes), whole(bytes), flags);
+	if (from && nb_call_eject(g, old, old_bytes) != 0)
+		return -ENOMEM;
+	if (fixed && make_room(g, to, bytes) != 0)
+		return -ENOMEM;
+	rc = NB_OS_5(mremap, old, old_bytes, bytes, flags, to);
+	if (fixed && !nb_os_failed(rc))
+		forget_target(g, to, bytes);
+	return rc;
+}
+
+/* ---- policies ---- */
+
+static void set_flag(void *ctx, struct nb_region *r, uint64_t start, uint64_t end)
+{
+	const unsigned int *flag = ctx;
+
+	(void)start;
+	(void)end;
+	r->flags |= (uint8_t)*flag;
+}
+
+/* Mark what is managed in the range; a region that cannot be cut is marked whole. */
+static void mark(struct nb_guest *g, uint64_t addr, uint64_t end, unsigned int flag)
+{
+	struct hold h;
+
+	hold(g, &h);
+	nb_regions_cut(&g->regions, addr);
+	nb_regions_cut(&g->regions, end);
+	nb_regions_each(&g->regions, addr, end, set_flag, &flag);
+	atomic_fetch_add(&g->regions.version, 2);
+	release(g, &h);
+}
+
+long nb_call_mbind(struct nb_guest *g, uint64_t addr, uint64_t bytes, int mode,
+	const unsigned long *nodes, unsigned long max_node, unsigned int flags)
+{
+	const long rc = NB_OS_6(mbind, addr, bytes, mode, nodes, max_node, flags);
+
+	if (rc == 0 && mode != MPOL_DEFAULT && concerns(g, addr, bytes))
+		mark(g, addr, addr + whole(bytes), NB_REGION_POLICY);
+	return rc;
+}
+
+long nb_call_set_mempolicy(
+	struct nb_guest *g, int mode, const unsigned long *nodes, unsigned long max_node)
+{
+	const long rc = NB_OS_3(set_mempolicy, mode, nodes, max_node);
+
+	if (rc == 0 && mode != MPOL_DEFAULT) {
+		atomic_store(&g->policy, 1);
+		nb_guest_note(g, NB_NOTE_POLICY);
+	}
+	return rc;
+}
+
+/* ---- stepping back ---- */
+
+void nb_call_stop(struct nb_guest *g, int note)
+{
+	if (note >= 0)
+		nb_guest_note(g, (enum nb_note)note);
+	if (atomic_load(&g->agent_tid) != 0)
+		nb_ask(g, &(struct nb_wish){.kind = NB_REQUEST_STOP});
+	for (uint32_t tid; (tid = atomic_load(&g->agent_tid)) != 0;)
+		nb_futex_wait(&g->agent_tid, tid, 1000000);
+	for (uint32_t tid; (tid = atomic_load(&g->watchdog_tid)) != 0;)
+		nb_futex_wait(&g->watchdog_tid, tid, 1000000);
+	atomic_store(&g->state, NB_GUEST_OFF);
+}

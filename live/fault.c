@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * fault: what userfaultfd says. Every message ends in exactly one of UFFDIO_CONTINUE (which wakes)
+ * and UFFDIO_WAKE: a minor fault is continued, and where that is not possible (the memory is gone,
+ * the page is, somebody else mapped it) the thread is woken to try again, and the kernel does the
+ * rest.
+ *
+ * First all that wait are let go; then the engine is told.
+ */
+#include <errno.h>
+#include <linux/userfaultfd.h>
+#include "agent.h"
+
+enum {
+	BATCH = 64,
+	PAGE_MASK = NB_PAGE_SIZE - 1,
+};
+
+struct seen {
+	uint64_t addr;
+	uint32_t tid;
+	bool write;
+};
+
+static void count_service(struct nb_guest *g, uint64_t ns)
+{
+	struct nb_slot *slot = atomic_load(&g->slot);
+	int i = 63 - __builtin_clzll(ns | 1);
+
+	if (i >= NB_SESSION_HISTOGRAM)
+		i = NB_SESSION_HISTOGRAM - 1;
+	if (slot != NULL)
+		nb_stat_add(&slot->histogram[i], 1);
+}
+
+/* True when it was a hint: a page of ours, touched. */
+static bool resolve(struct nb_agent *a, const struct uffd_msg *m)
+{
+	const int uffd = atomic_load(&a->guest->uffd);
+	const uint64_t page = m->arg.pagefault.address & ~(uint64_t)PAGE_MASK;
+	struct nb_live_stats *s = nb_guest_stats(a->guest);
+
+	if (m->arg.pagefault.flags & UFFD_PAGEFAULT_FLAG_MINOR) {
+		const long rc = nb_uffd_continue(uffd, page, page + NB_PAGE_SIZE);
+
+		if (rc == 0) {
+			nb_stat_add(&s->faults, 1);
+			return true;
+		}
+	}
+	nb_uffd_wake(uffd, page, page + NB_PAGE_SIZE);
+	nb_stat_add(&s->faults_other, 1);
+	return false;
+}
+
+static void note_sample(struct nb_agent *a, bool local)
+{
+	struct nb_live_stats *s = nb_guest_stats(a->guest);
+	const uint64_t samples = atomic_load(&s->last_samples);
+
+	nb_stat_add(&s->samples, 1);
+	nb_stat_add(&s->samples_local, local);
+	if (a->first_move_ns == 0) {
+		nb_stat_add(&s->first_samples, 1);
+		nb_stat_add(&s->first_local, local);
+	}
+	/* When the window is full its past counts half. */
+	if (samples >= NB_LAST_SAMPLES) {
+		atomic_store(&s->last_samples, samples / 2);
+		atomic_store(&s->last_local, atomic_load(&s->last_local) / 2);
+	}
+	nb_stat_add(&s->last_samples, 1);
+	nb_stat_add(&s->last_local, local);
+}
+
+/* The whole block that stands for an address: the odd ends of a region go with their neighbours. */
+static bool block_of(struct nb_agent *a, uint64_t addr, uint64_t *block)
+{
+	struct nb_regions *t = &a->guest->regions;
+	struct nb_signals signals;
+	const struct nb_region *r;
+	struct nb_block *b;
+	bool ok = false;
+
+	/* Who has the lock may be unmapping gigabytes: the next fault is more important than this
+	 * one. */
+	if (!nb_lock_try(&t->lock, &signals))
+		return false;
+	r = nb_region_at(t, addr);
+	if (r != NULL) {
+		const uint64_t first = (r->start + NB_HUGE_MASK) & ~(uint64_t)NB_HUGE_MASK;
+		const uint64_t last = (r->end & ~(uint64_t)NB_HUGE_MASK) - NB_HUGE_SIZE;
+
+		*block = addr & ~(uint64_t)NB_HUGE_MASK;
+		*block = *block < first ? first : *block > last ? last : *block;
+		ok = first <= last;
+		b = nb_block_at(t, *block);
+		if (b != NULL)
+			b->armed = 0;
+	}
+	nb_unlock(&t->lock, &signals);
+	return ok;
+}
+
+static void settle(struct nb_agent *a, uint64_t block, bool local)
+{
+	struct nb_regions *t = &a->guest->regions;
+	struct nb_signals signals;
+	struct nb_block *b;
+
+	if (!nb_lock_try(&t->lock, &signals))
+		return;
+	b = nb_block_at(t, block);
+	if (b != NULL)
+		b->settled = local ? (uint8_t)(b->settled + (b->settled < UINT8_MAX)) : 0;
+	nb_unlock(&t->lock, &signals);
+}
+
+static void tell_engine(struct nb_agent *a, const struct seen *s)
+{
+	struct nb_thread *t = nb_thread_find(a, s->tid);
+	struct nb_fault f = {
+		.addr = s->addr,
+		.now_ns = nb_os_now_ns(),
+		.flags = NB_FAULT_HUGE | (s->write ? NB_FAULT_WRITE : 0U),
+	};
+	uint64_t block;
+	int page_node, cpu_node;
+
+	if (!block_of(a, s->addr, &block) || t == NULL || t->task == NULL)
+		return;
+	cpu_node = nb_thread_node(a, t);
+	page_node = nb_page_node(a, s->addr);
+	if (cpu_node < 0 || page_node < 0)
+		return;
+	note_sample(a, cpu_node == page_node);
+	settle(a, block, cpu_node == page_node);
+	f.task = t->task;
+	f.vma = nb_vma_find(a->mm, block);
+	f.addr = block;
+	f.cpu_node = (int16_t)cpu_node;
+	f.page_node = (int16_t)page_node;
+	if (f.vma != NULL)
+		nb_hint_fault(a->engine, &f);
+}
+
+/* Messages are read before they are resolved, so who waits for what is known to the watchdog. */
+static int read_batch(struct nb_agent *a, struct uffd_msg *m)
+{
+	const long n = NB_OS_3(read, atomic_load(&a->guest->uffd), m, BATCH * sizeof(*m));
+
+	if (n == -EBADF)
+		nb_guest_close(a->guest, -1);
+	if (n <= 0)
+		return 0;
+	atomic_store(&a->guest->holding_ns, nb_os_now_ns());
+	return (int)((size_t)n / sizeof(*m));
+}
+
+static int resolve_batch(struct nb_agent *a, const struct uffd_msg *m, int n, struct seen *seen)
+{
+	const uint64_t since = nb_os_now_ns();
+	int hints = 0;
+
+	for (int i = 0; i < n; i++) {
+		if (m[i].event != UFFD_EVENT_PAGEFAULT || !resolve(a, &m[i]))
+			continue;
+		count_service(a->guest, nb_os_now_ns() - since);
+		seen[hints++] =
+			(struct seen){m[i].arg.pagefault.address, m[i].arg.pagefault.feat.ptid,
+				m[i].arg.pagefault.flags & UFFD_PAGEFAULT_FLAG_WRITE};
+	}
+	return hints;
+}
+
+void nb_faults_serve(struct nb_agent *a)
+{
+	struct uffd_msg m[BATCH];
+	struct seen seen[BATCH];
+	int n, hints;
+
+	while (atomic_load(&a->guest->uffd) >= 0 && (n = read_batch(a, m)) > 0) {
+		hints = resolve_batch(a, m, n, seen);
+		atomic_store(&a->guest->holding_ns, 0);
+		atomic_fetch_add(&a->guest->progress, 1);
+		for (int i = 0; i < hints; i++)
+			tell_engine(a, &seen[i]);
+		if (n < BATCH)
+			break;
+	}
+}

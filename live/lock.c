@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: MIT */
+#include "lock.h"
+#include <linux/futex.h>
+#include <signal.h>
+#include <stddef.h>
+#include <time.h>
+#include "os.h"
+
+enum {
+	FREE,
+	TAKEN,
+	WAITED,
+};
+
+void nb_signals_block(struct nb_signals *old)
+{
+	const uint64_t all = UINT64_MAX;
+
+	NB_OS_4(rt_sigprocmask, SIG_SETMASK, &all, &old->mask, sizeof(all));
+}
+
+void nb_signals_restore(const struct nb_signals *old)
+{
+	NB_OS_4(rt_sigprocmask, SIG_SETMASK, &old->mask, NULL, sizeof(old->mask));
+}
+
+long nb_futex_wait(_Atomic uint32_t *word, uint32_t value, uint64_t timeout_ns)
+{
+	const struct timespec t = {
+		(time_t)(timeout_ns / 1000000000), (long)(timeout_ns % 1000000000)};
+
+	return NB_OS_6(futex, word, FUTEX_WAIT_PRIVATE, value, timeout_ns ? &t : NULL, NULL, 0);
+}
+
+void nb_futex_wake(_Atomic uint32_t *word, int threads)
+{
+	NB_OS_3(futex, word, FUTEX_WAKE_PRIVATE, threads);
+}
+
+void nb_lock(struct nb_lock *l, struct nb_signals *old)
+{
+	uint32_t seen = FREE;
+
+	nb_signals_block(old);
+	if (atomic_compare_exchange_strong(&l->state, &seen, TAKEN))
+		return;
+	while (atomic_exchange(&l->state, WAITED) != FREE)
+		nb_futex_wait(&l->state, WAITED, 0);
+}
+
+bool nb_lock_try(struct nb_lock *l, struct nb_signals *old)
+{
+	uint32_t seen = FREE;
+
+	nb_signals_block(old);
+	if (atomic_compare_exchange_strong(&l->state, &seen, TAKEN))
+		return true;
+	nb_signals_restore(old);
+	return false;
+}
+
+void nb_unlock(struct nb_lock *l, const struct nb_signals *old)
+{
+	if (atomic_exchange(&l->state, FREE) == WAITED)
+		nb_futex_wake(&l->state, 1);
+	nb_signals_restore(old);
+}

@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: MIT */
+#include "os.h"
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <errno.h>
+#include "os_arch.h"
+
+/* Tables of system call numbers have no spawn. */
+#define SYS_spawn (-1)
+
+struct nb_os_row nb_os_table[NB_NR_OS_CALLS] = {
+#define X(name) {#name, SYS_##name, nb_os_kernel, nb_os_kernel},
+	NB_OS_CALLS(X)
+#undef X
+};
+
+long nb_os_kernel(enum nb_os_call call, const struct nb_os_args *args)
+{
+	const long *a = args->a;
+
+	if (call == NB_OS_spawn)
+		return nb_arch_spawn(
+			(void (*)(void *))a[0], (void *)a[1], (void *)a[2], (void *)a[3]);
+	return nb_arch_syscall(nb_os_table[call].number, a[0], a[1], a[2], a[3], a[4], a[5]);
+}
+
+void nb_os_reset(void)
+{
+	for (int i = 0; i < NB_NR_OS_CALLS; i++)
+		nb_os_table[i].current = nb_os_table[i].fallback;
+}
+
+long nb_os_spawn(void (*fn)(void *arg), void *arg, void *stack_top, void *tls)
+{
+	return NB_OS_4(spawn, fn, arg, stack_top, tls);
+}
+
+uint64_t nb_os_now_ns(void)
+{
+	struct timespec t = {0};
+
+	NB_OS_2(clock_gettime, CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * UINT64_C(1000000000) + (uint64_t)t.tv_nsec;
+}
+
+void *nb_os_pages(size_t bytes)
+{
+	const long p =
+		NB_OS_6(mmap, 0, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	if (nb_os_failed(p))
+		return NULL;
+	NB_OS_3(madvise, p, bytes, MADV_DONTFORK);
+	return (void *)p;
+}
+
+void nb_os_pages_free(void *p, size_t bytes)
+{
+	if (p != NULL)
+		NB_OS_2(munmap, p, bytes);
+}
+
+static long read_all(int fd, char *buffer, size_t cap)
+{
+	size_t got = 0;
+
+	while (got < cap) {
+		const long n = NB_OS_3(read, fd, buffer + got, cap - got);
+
+		if (n == -EINTR)
+			continue;
+		if (n < 0)
+			return n;
+		if (n == 0)
+			break;
+		got += (size_t)n;
+	}
+	return (long)got;
+}
+
+long nb_os_read_file(const char *path, char *buffer, size_t cap)
+{
+	const long fd = NB_OS_4(openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC, 0);
+	long n;
+
+	if (fd < 0)
+		return fd;
+	n = read_all((int)fd, buffer, cap);
+	NB_OS_1(close, fd);
+	return n;
+}

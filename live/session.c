@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: MIT */
+#include "session.h"
+#include <string.h>
+
+static const char magic[8] = "nblive1";
+
+const struct nb_live_stat_info nb_live_stat_table[NB_NR_LIVE_STATS] = {
+#define X(name, unit, text) {#name, unit, text},
+	NB_LIVE_STATS(X)
+#undef X
+};
+
+const char *const nb_note_texts[NB_NR_NOTES] = {
+#define X(NAME, text) text,
+	NB_NOTES(X)
+#undef X
+};
+
+static size_t aligned(size_t bytes)
+{
+	return (bytes + 63) & ~(size_t)63;
+}
+
+static size_t distance_bytes(const struct nb_topology *t)
+{
+	return (size_t)t->nr_nodes * t->nr_nodes * sizeof(t->distance[0]);
+}
+
+size_t nb_session_bytes(const struct nb_topology *t)
+{
+	return aligned(sizeof(struct nb_session)) + aligned(t->nr_nodes * sizeof(t->nodes[0])) +
+	       aligned(t->cpu_ids * sizeof(t->cpu_node[0])) + aligned(distance_bytes(t));
+}
+
+/* Sizes stand for the layout: both sides are built from one source. */
+static uint64_t build_id(void)
+{
+	return sizeof(struct nb_session) * UINT64_C(1000003) + sizeof(struct nb_config) * 101 +
+	       NB_NR_COUNTERS * 11 + NB_NR_LIVE_STATS;
+}
+
+void nb_session_init(struct nb_session *s, const struct nb_topology *t, const struct nb_config *c)
+{
+	memcpy(s->magic, magic, sizeof(magic));
+	s->build = build_id();
+	s->bytes = nb_session_bytes(t);
+	s->config = *c;
+	s->nr_nodes = t->nr_nodes;
+	s->nr_cpus = t->nr_cpus;
+	s->cpu_ids = t->cpu_ids;
+	s->topo_flags = (uint32_t)t->has_distances | (uint32_t)t->tiers_known << 1;
+	s->nodes_at = aligned(sizeof(*s));
+	s->cpu_node_at = s->nodes_at + aligned(t->nr_nodes * sizeof(t->nodes[0]));
+	s->distance_at = s->cpu_node_at + aligned(t->cpu_ids * sizeof(t->cpu_node[0]));
+	memcpy((char *)s + s->nodes_at, t->nodes, t->nr_nodes * sizeof(t->nodes[0]));
+	memcpy((char *)s + s->cpu_node_at, t->cpu_node, t->cpu_ids * sizeof(t->cpu_node[0]));
+	memcpy((char *)s + s->distance_at, t->distance, distance_bytes(t));
+}
+
+bool nb_session_valid(const struct nb_session *s, size_t bytes)
+{
+	return bytes >= sizeof(*s) && memcmp(s->magic, magic, sizeof(magic)) == 0 &&
+	       s->build == build_id() && s->bytes <= bytes;
+}
+
+struct nb_topology nb_session_topology(struct nb_session *s)
+{
+	return (struct nb_topology){
+		.nr_nodes = s->nr_nodes,
+		.nr_cpus = s->nr_cpus,
+		.cpu_ids = s->cpu_ids,
+		.nodes = (struct nb_node *)((char *)s + s->nodes_at),
+		.cpu_node = (int16_t *)((char *)s + s->cpu_node_at),
+		.distance = (uint16_t *)((char *)s + s->distance_at),
+		.has_distances = s->topo_flags & 1,
+		.tiers_known = (s->topo_flags & 2) != 0,
+	};
+}
+
+struct nb_slot *nb_session_slot(struct nb_session *s, uint32_t pid)
+{
+	for (int i = 0; i < NB_SESSION_SLOTS - 1; i++) {
+		uint32_t free = 0;
+
+		if (atomic_compare_exchange_strong(&s->slot[i].pid, &free, pid))
+			return &s->slot[i];
+	}
+	nb_stat_add(&s->slots_lost, 1);
+	atomic_store(&s->slot[NB_SESSION_SLOTS - 1].pid, pid);
+	return &s->slot[NB_SESSION_SLOTS - 1];
+}

@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * session: what `numabal run` and the processes below it share: one file, mapped by all of them.
+ * The command writes the configuration and the topology once; each process that manages memory
+ * takes a slot and counts into it; the command, `numabal stat` and `numabal top` read. Found by the
+ * environment variable NUMABAL_SESSION, which holds its path.
+ *
+ * Thread rules: the head is only read once it is there; counters are atomic.
+ */
+#ifndef NB_LIVE_SESSION_H
+#define NB_LIVE_SESSION_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include "../engine/counters.h"
+#include "../engine/systems.h"
+#include "../engine/topology.h"
+
+#define NB_SESSION_ENV "NUMABAL_SESSION"
+
+enum {
+	NB_SESSION_SLOTS = 256,
+	NB_SESSION_HISTOGRAM = 32, /* powers of two of ns */
+};
+
+/* X(name, unit, one sentence). Units: bytes, pages of 4 KiB, events, ns. */
+#define NB_LIVE_STATS(X)                                                                           \
+	X(managed_bytes, "bytes", "address space managed now")                                     \
+	X(managed_peak, "bytes", "the most that was managed at one time")                          \
+	X(regions, "events", "regions managed so far")                                             \
+	X(regions_skipped, "events",                                                               \
+		"mappings left alone because a bound or a resource was reached")                   \
+	X(skipped_bytes, "bytes", "their size")                                                    \
+	X(unsuited, "events", "large mappings left alone by rule")                                 \
+	X(unsuited_bytes, "bytes", "their size")                                                   \
+	X(armed, "pages", "pages armed")                                                           \
+	X(arm_stale, "events", "armings given up: the memory was not ours any more")               \
+	X(faults, "events", "faults resolved")                                                     \
+	X(faults_other, "events", "faults answered by a wake-up alone")                            \
+	X(samples, "events", "faults with a known toucher and a known page")                       \
+	X(samples_local, "events", "of these, page and toucher on one node")                       \
+	X(first_samples, "events", "samples before the first moves")                               \
+	X(first_local, "events", "of these, local")                                                \
+	X(last_samples, "events", "samples in the last seconds, older ones fading")                \
+	X(last_local, "events", "of these, local")                                                 \
+	X(moves, "events", "blocks moved")                                                         \
+	X(moved, "pages", "pages moved")                                                           \
+	X(move_failed, "pages", "pages that did not move")                                         \
+	X(move_max_ns, "ns", "the longest call of move_pages")                                     \
+	X(collapsed, "events", "blocks given their huge page back")                                \
+	X(forks, "events", "forks with managed memory")                                            \
+	X(private_bytes, "bytes", "private since a fork, waiting for the child to go")             \
+	X(taken_back, "bytes", "taken back under management after forks")                          \
+	X(ejected, "bytes", "turned into ordinary memory for calls that need it")                  \
+	X(discarded, "bytes", "dropped by the program (MADV_DONTNEED, MADV_FREE)")                 \
+	X(agent_ns, "ns", "CPU time of the agent")                                                 \
+	X(closed, "events", "the descriptor was closed early: memory works on, unbalanced")
+
+struct nb_live_stats {
+#define X(name, unit, text) _Atomic uint64_t name;
+	NB_LIVE_STATS(X)
+#undef X
+};
+
+enum {
+	NB_NR_LIVE_STATS = sizeof(struct nb_live_stats) / sizeof(uint64_t),
+};
+
+struct nb_live_stat_info {
+	const char *name, *unit, *text;
+};
+extern const struct nb_live_stat_info nb_live_stat_table[NB_NR_LIVE_STATS];
+
+/* Why a process does not balance, or only in part: bits of a slot's `notes`. X(NAME, sentence) */
+#define NB_NOTES(X)                                                                                \
+	X(NO_USERFAULTFD, "userfaultfd was refused")                                               \
+	X(NO_MEMFD, "memfd_create was refused")                                                    \
+	X(NO_KERNEL_FAULTS, "userfaultfd serves faults of user mode only")                         \
+	X(NO_MOVE_PAGES, "move_pages was refused: observing only")                                 \
+	X(NO_WP, "no write-protection for shared memory: memory stays private after a fork")       \
+	X(NO_THREAD, "the agent's thread could not be started")                                    \
+	X(NO_MEMORY, "memory for the engine ran out")                                              \
+	X(OVERCOMMIT, "strict overcommit (vm.overcommit_memory=2): memory is left alone")          \
+	X(MAX_REGIONS, "the bound on regions was reached")                                         \
+	X(MAX_MAPS, "vm.max_map_count is near: no more regions")                                   \
+	X(POLICY, "the program has a memory policy of its own: its pages are not moved")           \
+	X(WATCHDOG, "a fault waited for a second: the descriptor was closed")                      \
+	X(SECCOMP, "the program entered a seccomp sandbox: the agent stepped back")                \
+	X(LOCKED_FUTURE, "the program locks all its future memory: left alone")                    \
+	X(DIRECT_IO, "direct I/O in use: memory stays private after a fork")
+
+enum nb_note {
+#define X(NAME, text) NB_NOTE_##NAME,
+	NB_NOTES(X)
+#undef X
+		NB_NR_NOTES
+};
+extern const char *const nb_note_texts[NB_NR_NOTES];
+
+/* A process. */
+struct nb_slot {
+	_Atomic uint32_t pid;	/* 0 = free */
+	_Atomic uint32_t notes; /* bits of enum nb_note */
+	_Atomic uint32_t agent; /* 1 while its agent runs and balances */
+	uint32_t padding;
+	char comm[16];
+	struct nb_live_stats stats;
+	_Atomic uint64_t
+		counters[NB_NR_COUNTERS]; /* the engine's, in the order of struct nb_counters */
+	_Atomic uint64_t
+		histogram[NB_SESSION_HISTOGRAM]; /* fault service time: [i] = 2^i .. 2^(i+1) ns */
+};
+
+enum nb_session_flags {
+	NB_SESSION_VIRTUAL = 1 << 0,	 /* nodes are virtual: moves are bookkept */
+	NB_SESSION_NO_THP_LOSS = 1 << 1, /* leave memory alone that would lose huge pages */
+	NB_SESSION_CHECK = 1 << 2,	 /* check structures as they change */
+};
+
+struct nb_session {
+	char magic[8];
+	uint64_t build; /* of the layout: sizes and version */
+	uint64_t bytes; /* of the whole file */
+	uint64_t min_size;
+	uint32_t flags;
+	uint32_t watchdog_ms;
+	uint32_t move_bound_us; /* one call of move_pages takes no longer, as far as it can be
+				   foreseen */
+	uint32_t max_regions;
+	struct nb_config config;
+	/* The topology, flattened: offsets from the head. */
+	uint32_t nr_nodes, nr_cpus, cpu_ids, topo_flags;
+	uint64_t nodes_at, cpu_node_at, distance_at;
+	_Atomic uint64_t processes;  /* that loaded the shim */
+	_Atomic uint64_t slots_lost; /* processes that found no free slot */
+	struct nb_slot slot[NB_SESSION_SLOTS];
+};
+
+/* Bytes needed for this topology. */
+size_t nb_session_bytes(const struct nb_topology *t);
+/* Fill in the head of a zeroed file of that size. */
+void nb_session_init(struct nb_session *s, const struct nb_topology *t, const struct nb_config *c);
+/* True when the mapping of `bytes` bytes is a session of this build. */
+bool nb_session_valid(const struct nb_session *s, size_t bytes);
+/* The topology as the engine wants it; borrowed from the session. */
+struct nb_topology nb_session_topology(struct nb_session *s);
+
+/* A slot for this process; the last one is shared by those who find no other. */
+struct nb_slot *nb_session_slot(struct nb_session *s, uint32_t pid);
+
+static inline void nb_stat_add(_Atomic uint64_t *stat, uint64_t n)
+{
+	atomic_fetch_add_explicit(stat, n, memory_order_relaxed);
+}
+
+static inline void nb_stat_sub(_Atomic uint64_t *stat, uint64_t n)
+{
+	atomic_fetch_sub_explicit(stat, n, memory_order_relaxed);
+}
+
+static inline void nb_stat_max(_Atomic uint64_t *stat, uint64_t n)
+{
+	if (atomic_load_explicit(stat, memory_order_relaxed) < n)
+		atomic_store_explicit(stat, n, memory_order_relaxed);
+}
+
+static inline void nb_slot_note(struct nb_slot *s, enum nb_note note)
+{
+	atomic_fetch_or(&s->notes, 1U << note);
+}
+
+#endif

@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * shim: what a program finds in place of libc's memory calls when libnumabal-run.so is preloaded.
+ * Each hook hands over to call.h and turns -errno into errno. Nothing is looked up here: where
+ * libc's own function is needed (fork.c) it was found by the constructor. Before the constructor
+ * ran there is no session, and every hook is the plain system call.
+ */
+#include "shim.h"
+#include <errno.h>
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+#include "call.h"
+
+#define HOOK __attribute__((visibility("default")))
+
+/* The one guest of this process. */
+static struct nb_guest guest;
+
+struct nb_guest *nb_shim_guest(void)
+{
+	return &guest;
+}
+
+static long answer(long rc)
+{
+	if (!nb_os_failed(rc))
+		return rc;
+	errno = (int)-rc;
+	return -1;
+}
+
+static void *answer_pointer(long rc)
+{
+	return (void *)answer(rc);
+}
+
+/* ---- hooks ---- */
+
+HOOK void *mmap(void *addr, size_t bytes, int prot, int flags, int fd, off_t offset)
+{
+	return answer_pointer(nb_call_mmap(&guest, (uint64_t)addr, bytes, prot, flags, fd, offset));
+}
+
+HOOK void *mmap64(void *addr, size_t bytes, int prot, int flags, int fd, off_t offset)
+{
+	return answer_pointer(nb_call_mmap(&guest, (uint64_t)addr, bytes, prot, flags, fd, offset));
+}
+
+HOOK int munmap(void *addr, size_t bytes)
+{
+	return (int)answer(nb_call_munmap(&guest, (uint64_t)addr, bytes));
+}
+
+HOOK int mprotect(void *addr, size_t bytes, int prot)
+{
+	return (int)answer(nb_call_mprotect(&guest, (uint64_t)addr, bytes, prot));
+}
+
+HOOK int madvise(void *addr, size_t bytes, int advice)
+{
+	return (int)answer(nb_call_madvise(&guest, (uint64_t)addr, bytes, advice));
+}
+
+HOOK void *mremap(void *old, size_t old_bytes, size_t bytes, int flags, ...)
+{
+	uint64_t to = 0;
+	va_list args;
+
+	va_start(args, flags);
+	if (flags & MREMAP_FIXED)
+		to = (uint64_t)va_arg(args, void *);
+	va_end(args);
+	return answer_pointer(nb_call_mremap(&guest, (uint64_t)old, old_bytes, bytes, flags, to));
+}
+
+/* Locked memory takes no hint faults: it becomes ordinary memory first. */
+HOOK int mlock(const void *addr, size_t bytes)
+{
+	nb_call_eject(&guest, (uint64_t)addr, bytes);
+	return (int)answer(nb_arch_call(SYS_mlock, (long)addr, (long)bytes, 0, 0, 0, 0));
+}
+
+HOOK int mlock2(const void *addr, size_t bytes, unsigned int flags)
+{
+	nb_call_eject(&guest, (uint64_t)addr, bytes);
+	return (int)answer(nb_arch_call(SYS_mlock2, (long)addr, (long)bytes, (long)flags, 0, 0, 0));
+}
+
+HOOK int mlockall(int flags)
+{
+	if (flags & MCL_CURRENT)
+		nb_call_eject(&guest, 0, UINT64_MAX >> 17);
+	if (flags & MCL_FUTURE) {
+		guest.no_more = true;
+		nb_guest_note(&guest, NB_NOTE_LOCKED_FUTURE);
+	}
+	return (int)answer(nb_arch_call(SYS_mlockall, flags, 0, 0, 0, 0, 0));
+}
+
+HOOK int munlockall(void)
+{
+	guest.no_more = false;
+	return (int)answer(nb_arch_call(SYS_munlockall, 0, 0, 0, 0, 0, 0));
+}
+
+HOOK int pkey_mprotect(void *addr, size_t bytes, int prot, int key)
+{
+	nb_call_eject(&guest, (uint64_t)addr, bytes);
+	return (int)answer(
+		nb_arch_call(SYS_pkey_mprotect, (long)addr, (long)bytes, prot, key, 0, 0));
+}
+
+/* ---- libnuma's; its headers need not be there ---- */
+
+HOOK long mbind(void *addr, unsigned long bytes, int mode, const unsigned long *nodes,
+	unsigned long max_node, unsigned int flags);
+HOOK long set_mempolicy(int mode, const unsigned long *nodes, unsigned long max_node);
+
+HOOK long mbind(void *addr, unsigned long bytes, int mode, const unsigned long *nodes,
+	unsigned long max_node, unsigned int flags)
+{
+	return answer(nb_call_mbind(&guest, (uint64_t)addr, bytes, mode, nodes, max_node, flags));
+}
+
+HOOK long set_mempolicy(int mode, const unsigned long *nodes, unsigned long max_node)
+{
+	return answer(nb_call_set_mempolicy(&guest, mode, nodes, max_node));
+}
+
+/* ---- system calls made by number ---- */
+
+static long by_number(long n, const long *a)
+{
+	switch (n) {
+	case SYS_mmap:
+		return nb_call_mmap(&guest, (uint64_t)a[0], (uint64_t)a[1], (int)a[2], (int)a[3],
+			(int)a[4], a[5]);
+	case SYS_munmap:
+		return nb_call_munmap(&guest, (uint64_t)a[0], (uint64_t)a[1]);
+	case SYS_mprotect:
+		return nb_call_mprotect(&guest, (uint64_t)a[0], (uint64_t)a[1], (int)a[2]);
+	case SYS_madvise:
+		return nb_call_madvise(&guest, (uint64_t)a[0], (uint64_t)a[1], (int)a[2]);
+	case SYS_mremap:
+		return nb_call_mremap(&guest, (uint64_t)a[0], (uint64_t)a[1], (uint64_t)a[2],
+			(int)a[3], (uint64_t)a[4]);
+	case SYS_mbind:
+		return nb_call_mbind(&guest, (uint64_t)a[0], (uint64_t)a[1], (int)a[2],
+			(const unsigned long *)a[3], (unsigned long)a[4], (unsigned int)a[5]);
+	case SYS_set_mempolicy:
+		return nb_call_set_mempolicy(
+			&guest, (int)a[0], (const unsigned long *)a[1], (unsigned long)a[2]);
+	default:
+		return nb_arch_call(n, a[0], a[1], a[2], a[3], a[4], a[5]);
+	}
+}
+
+HOOK long syscall(long n, ...)
+{
+	long a[6];
+	va_list args;
+
+	va_start(args, n);
+	for (int i = 0; i < 6; i++)
+		a[i] = va_arg(args, long);
+	va_end(args);
+	if (nb_shim_is_fork(n, a))
+		return answer(nb_shim_fork_by_number(n, a));
+	if (n == SYS_seccomp && nb_shim_seccomp_filters(a[0], a[1]))
+		nb_call_stop(&guest, NB_NOTE_SECCOMP);
+	return answer(by_number(n, a));
+}
+
+/* ---- the beginning ---- */
+
+static struct nb_session *map_session(const char *path)
+{
+	const long fd = NB_OS_4(openat, AT_FDCWD, path, O_RDWR | O_CLOEXEC | O_NOFOLLOW, 0);
+	struct stat st;
+	long p = -1;
+
+	if (fd < 0)
+		return NULL;
+	if (NB_OS_2(fstat, fd, &st) == 0 && st.st_size > 0)
+		p = NB_OS_6(mmap, 0, st.st_size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	NB_OS_1(close, fd);
+	if (nb_os_failed(p))
+		return NULL;
+	if (nb_session_valid((struct nb_session *)p, (size_t)st.st_size))
+		return (struct nb_session *)p;
+	NB_OS_2(munmap, p, st.st_size);
+	return NULL;
+}
+
+__attribute__((constructor)) static void begin(void)
+{
+	const char *path = getenv(NB_SESSION_ENV);
+	long n;
+
+	nb_guest_init(&guest);
+	if (path == NULL || path[0] == '\0')
+		return;
+	guest.session = map_session(path);
+	if (guest.session == NULL)
+		return;
+	nb_stat_add(&guest.session->processes, 1);
+	n = NB_OS_3(sched_getaffinity, 0, sizeof(guest.cpu_mask), guest.cpu_mask);
+	guest.nr_cpu_mask = n > 0 ? (uint32_t)n : 0;
+	nb_shim_fork_init();
+	atomic_store(&guest.state, NB_GUEST_READY);
+}

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: MIT */
+/* shim: what the two files of hooks share. */
+#ifndef NB_LIVE_SHIM_H
+#define NB_LIVE_SHIM_H
+
+#include "guest.h"
+
+struct nb_guest *nb_shim_guest(void);
+
+/* Any system call, by its number: for those that the shim passes on and never fails on purpose. */
+long nb_arch_call(long n, long a, long b, long c, long d, long e, long f);
+
+/* Find libc's own functions and ask to be told of forks. Once, from the constructor. */
+void nb_shim_fork_init(void);
+/* A system call that copies this address space, and making it. */
+bool nb_shim_is_fork(long n, const long *a);
+long nb_shim_fork_by_number(long n, const long *a);
+/* True for seccomp(2) that puts a filter on more than the calling thread, or the strict mode on it.
+ */
+bool nb_shim_seccomp_filters(long operation, long flags);
+
+#endif

@@ -1,0 +1,215 @@
+/* SPDX-License-Identifier: MIT */
+/* threads: those of the program that the agent knows: how long each ran, and where. */
+#include <fcntl.h>
+#include <string.h>
+#include <time.h>
+#include "agent.h"
+
+enum {
+	PATH = 48,
+	PROCESSOR_FIELD = 39, /* of /proc/PID/stat, counted from 1 */
+	KEPT_OPEN = 256,      /* descriptors, one a thread */
+	LOOK_MS = 1000,
+	TICK_MS = 50,
+	IDLE_TICK_MS = 500,
+};
+
+static const uint64_t ms = 1000000;
+
+/* ---- names below /proc/self/task ---- */
+
+static char *put_number(char *p, uint32_t n)
+{
+	char digits[12];
+	int len = 0;
+
+	do
+		digits[len++] = (char)('0' + n % 10);
+	while ((n /= 10) > 0);
+	while (len > 0)
+		*p++ = digits[--len];
+	return p;
+}
+
+static long open_stat(struct nb_agent *a, uint32_t tid)
+{
+	char path[PATH];
+	char *p = put_number(path, tid);
+
+	memcpy(p, "/stat", sizeof("/stat"));
+	return NB_OS_4(openat, a->task_fd, path, O_RDONLY | O_CLOEXEC, 0);
+}
+
+/* The name in brackets may hold anything, brackets too: fields are counted from the last one. */
+static int processor_in(const char *text, long len)
+{
+	const char *p = text + len;
+	int cpu = 0;
+
+	while (p > text && *p != ')')
+		p--;
+	for (int field = 2; field < PROCESSOR_FIELD && *p != '\0'; p++)
+		field += *p == ' ';
+	if (*p < '0' || *p > '9')
+		return -1;
+	for (; *p >= '0' && *p <= '9' && cpu < NB_MAX_CPUS; p++)
+		cpu = cpu * 10 + (*p - '0');
+	return cpu;
+}
+
+static int processor_of(struct nb_agent *a, const struct nb_thread *t)
+{
+	const long fd = t->stat_fd >= 0 ? t->stat_fd : open_stat(a, t->tid);
+	char text[1024];
+	long n;
+
+	if (fd < 0)
+		return -1;
+	n = NB_OS_4(pread64, fd, text, sizeof(text) - 1, 0);
+	if (t->stat_fd < 0)
+		NB_OS_1(close, fd);
+	if (n <= 0)
+		return -1;
+	text[n] = '\0';
+	return processor_in(text, n);
+}
+
+int nb_thread_node(struct nb_agent *a, struct nb_thread *t)
+{
+	const int cpu = processor_of(a, t);
+
+	if (cpu >= 0 && (unsigned int)cpu < a->topo.cpu_ids)
+		t->node = a->topo.cpu_node[cpu];
+	return t->node;
+}
+
+/* ---- the table ---- */
+
+static bool is_helper(struct nb_agent *a, uint32_t tid)
+{
+	return tid == atomic_load(&a->guest->agent_tid) ||
+	       tid == atomic_load(&a->guest->watchdog_tid);
+}
+
+static struct nb_thread *add(struct nb_agent *a, uint32_t tid)
+{
+	struct nb_thread *t = &a->threads[a->nr_threads];
+
+	if (a->nr_threads == NB_MAX_THREADS || tid == 0 || is_helper(a, tid))
+		return NULL;
+	*t = (struct nb_thread){.tid = tid, .stat_fd = -1, .node = NB_NO_NODE, .seen = a->look};
+	t->task = nb_task_new(a->engine, a->mm, tid, nb_os_now_ns());
+	if (t->task == NULL)
+		return NULL;
+	if (a->nr_threads < KEPT_OPEN)
+		t->stat_fd = (int)open_stat(a, tid);
+	a->nr_threads++;
+	return t;
+}
+
+struct nb_thread *nb_thread_find(struct nb_agent *a, uint32_t tid)
+{
+	for (uint32_t i = 0; i < a->nr_threads; i++)
+		if (a->threads[i].tid == tid)
+			return &a->threads[i];
+	return add(a, tid);
+}
+
+static void drop(struct nb_agent *a, uint32_t i)
+{
+	struct nb_thread *t = &a->threads[i];
+
+	nb_task_gone(a->engine, t->task, nb_os_now_ns());
+	if (t->stat_fd >= 0)
+		NB_OS_1(close, t->stat_fd);
+	*t = a->threads[--a->nr_threads];
+}
+
+/* ---- looking for new ones, and for those that went ---- */
+
+struct entry { /* linux_dirent64 */
+	uint64_t inode, offset;
+	uint16_t length;
+	uint8_t type;
+	char name[];
+};
+
+static uint32_t number(const char *s)
+{
+	uint32_t n = 0;
+
+	for (; *s >= '0' && *s <= '9'; s++)
+		n = n * 10 + (uint32_t)(*s - '0');
+	return *s == '\0' ? n : 0;
+}
+
+static void see(struct nb_agent *a, const char *buffer, long len)
+{
+	for (long at = 0; at < len;) {
+		const struct entry *e = (const struct entry *)(const void *)(buffer + at);
+		struct nb_thread *t = nb_thread_find(a, number(e->name));
+
+		if (t != NULL)
+			t->seen = a->look;
+		at += e->length;
+	}
+}
+
+void nb_threads_look(struct nb_agent *a)
+{
+	_Alignas(8) char buffer[4096];
+	long n;
+
+	a->look++;
+	NB_OS_3(lseek, a->task_fd, 0, 0);
+	while ((n = NB_OS_3(getdents64, a->task_fd, buffer, sizeof(buffer))) > 0)
+		see(a, buffer, n);
+	for (uint32_t i = a->nr_threads; n == 0 && i-- > 0;)
+		if (a->threads[i].seen != a->look)
+			drop(a, i);
+	a->next_look_ns = nb_os_now_ns() + LOOK_MS * ms;
+}
+
+/* ---- ticks ---- */
+
+static bool runtime_of(struct nb_thread *t, uint64_t *ns)
+{
+	/* The kernel's id of a thread's CPU clock. */
+	const long clock = (long)(~(uint64_t)t->tid << 3) | 6;
+	struct timespec ts = {0};
+
+	if (NB_OS_2(clock_gettime, (int)clock, &ts) != 0)
+		return false;
+	*ns = (uint64_t)ts.tv_sec * UINT64_C(1000000000) + (uint64_t)ts.tv_nsec;
+	return true;
+}
+
+static void tick(struct nb_agent *a, struct nb_thread *t, uint64_t now)
+{
+	uint64_t runtime;
+	int node;
+
+	if (!runtime_of(t, &runtime))
+		return;
+	a->busy |= runtime != t->runtime_ns;
+	t->runtime_ns = runtime;
+	if (nb_task_tick_idle(t->task, runtime, now))
+		return;
+	node = nb_thread_node(a, t);
+	if (node >= 0)
+		nb_task_tick(a->engine, t->task, runtime, node, now);
+}
+
+void nb_threads_tick(struct nb_agent *a)
+{
+	const uint64_t now = nb_os_now_ns();
+
+	if (now >= a->next_look_ns)
+		nb_threads_look(a);
+	a->busy = false;
+	for (uint32_t i = 0; i < a->nr_threads; i++) {
+		tick(a, &a->threads[i], now);
+		nb_faults_serve(a);
+	}
+	a->next_tick_ns = now + (a->busy ? TICK_MS : IDLE_TICK_MS) * ms;
+}
