@@ -88,7 +88,7 @@ static void files_of_each_kind(void **state)
 	} cases[] = {
 		{"hwloc-v1.xml", TOPO_HWLOC_XML, 2},
 		{"hwloc-v3-hbm.xml", TOPO_HWLOC_XML, 4},
-		{"sysfs-cxl", TOPO_SYSFS, 2},
+		{"cxl.sysfs", TOPO_SYSFS, 2},
 		{"numactl-wrapped-crlf.txt", TOPO_NUMACTL, 3},
 		{"numactl-matrix.txt", TOPO_NUMACTL, 4},
 		{"line.txt", TOPO_LINE, 3},

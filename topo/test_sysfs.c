@@ -480,7 +480,7 @@ static void recorded(void **state)
 	struct topo_info t;
 
 	(void)state;
-	read_ok(&t, data_file("sysfs-cxl"));
+	read_ok(&t, data_file("cxl.sysfs"));
 	ASSERT_IDS(&t, 0, 2);
 	assert_int_equal(t.topo.nr_cpus, 4);
 	assert_int_equal(node_of(&t, 2)->tier, 1);
@@ -489,7 +489,7 @@ static void recorded(void **state)
 	assert_int_equal(distance_of(&t, 0, 2), 17);
 	topo_info_free(&t);
 	/* The same from inside of its sys directory. */
-	read_ok(&t, data_file("sysfs-cxl/sys"));
+	read_ok(&t, data_file("cxl.sysfs/sys"));
 	ASSERT_IDS(&t, 0, 2);
 	topo_info_free(&t);
 }
