@@ -37,6 +37,8 @@ struct run {
 	uint64_t window_end[NODES], window_pages[NODES];
 };
 
+/* Never twice in one expression: compilers differ in what they compute first, and seeds must mean
+ * the same. */
 static uint64_t rnd(struct run *r, uint64_t below)
 {
 	r->x ^= r->x << 13;
@@ -52,7 +54,9 @@ static uint64_t area_start(const struct proc *p, uint64_t area)
 
 static uint64_t random_addr(struct run *r, const struct proc *p)
 {
-	return area_start(p, rnd(r, AREAS_PER_MM)) + rnd(r, AREA_BLOCKS * 512) * W_PAGE;
+	const uint64_t start = area_start(p, rnd(r, AREAS_PER_MM));
+
+	return start + rnd(r, AREA_BLOCKS * 512) * W_PAGE;
 }
 
 static void random_range(struct run *r, const struct proc *p, uint64_t *start, uint64_t *end)
@@ -81,7 +85,8 @@ static void populate(struct run *r, struct proc *p)
 
 static void map_area(struct run *r, struct proc *p)
 {
-	const uint64_t start = area_start(p, rnd(r, AREAS_PER_MM)) + rnd(r, 3) * 100 * W_PAGE;
+	const uint64_t area = area_start(p, rnd(r, AREAS_PER_MM));
+	const uint64_t start = area + rnd(r, 3) * 100 * W_PAGE;
 	const uint64_t bytes = (rnd(r, AREA_BLOCKS * 512 - 200) + 1) * W_PAGE;
 
 	tm_map(r->m, p->mm, p->id, start, bytes,
@@ -106,11 +111,11 @@ static void drop_some(struct run *r, struct proc *p)
 
 static void set_policy(struct run *r, struct proc *p)
 {
-	const struct nb_policy policy = {.mode = (uint8_t)rnd(r, NB_NR_POLICY_MODES + 1),
-		.migrate_on_fault = rnd(r, 2),
-		.nodes = {rnd(r, 1 << NODES)}};
+	struct nb_policy policy = {.mode = (uint8_t)rnd(r, NB_NR_POLICY_MODES + 1)};
 	uint64_t start, end;
 
+	policy.migrate_on_fault = rnd(r, 2);
+	policy.nodes[0] = rnd(r, 1 << NODES);
 	random_range(r, p, &start, &end);
 	if (rnd(r, 2))
 		nb_vma_policy(r->m->e, p->mm, start, end, &policy, rnd(r, 3) == 0, r->m->now_ns);
@@ -130,8 +135,11 @@ static void touch_some(struct run *r, struct proc *p)
 
 static void odd_fault(struct run *r, struct proc *p)
 {
-	tm_fault(r->m, p->tasks[0], p->mm, p->id, random_addr(r, p), (int)rnd(r, NODES + 2) - 1,
-		(uint32_t)rnd(r, 128) & ~(uint32_t)NB_FAULT_HUGE);
+	const uint64_t addr = random_addr(r, p);
+	const int node = (int)rnd(r, NODES + 2) - 1;
+	const uint32_t flags = (uint32_t)rnd(r, 128) & ~(uint32_t)NB_FAULT_HUGE;
+
+	tm_fault(r->m, p->tasks[0], p->mm, p->id, addr, node, flags);
 }
 
 static void share_some(struct run *r, struct proc *p)
@@ -144,9 +152,11 @@ static void share_some(struct run *r, struct proc *p)
 
 static void tick_some(struct run *r, struct proc *p)
 {
+	struct nb_task *t = p->tasks[rnd(r, TASKS_PER_MM)];
+	const int node = (int)rnd(r, NODES);
+
 	r->runtime_ns += rnd(r, 400) * MS;
-	nb_task_tick(r->m->e, p->tasks[rnd(r, TASKS_PER_MM)], r->runtime_ns, (int)rnd(r, NODES),
-		r->m->now_ns);
+	nb_task_tick(r->m->e, t, r->runtime_ns, node, r->m->now_ns);
 }
 
 static void finish_moves(struct run *r, struct proc *p)
@@ -185,19 +195,22 @@ static void replace_proc(struct run *r, struct proc *p)
 
 static void watermark(struct run *r, struct proc *p)
 {
+	const int node = (int)rnd(r, NODES + 1);
+
 	(void)p;
-	nb_node_watermark(r->m->e, (int)rnd(r, NODES + 1), rnd(r, 2), r->m->now_ns);
+	nb_node_watermark(r->m->e, node, rnd(r, 2), r->m->now_ns);
 }
 
 static void toggle(struct run *r, struct proc *p)
 {
 	char setting[96];
+	uint64_t m;
 
 	(void)p;
 	if (rnd(r, 4) != 0)
 		return;
-	snprintf(setting, sizeof(setting), "%s=%d",
-		nb_mechanism_table[rnd(r, NB_NR_MECHANISMS)].name, (int)rnd(r, 2));
+	m = rnd(r, NB_NR_MECHANISMS);
+	snprintf(setting, sizeof(setting), "%s=%d", nb_mechanism_table[m].name, (int)rnd(r, 2));
 	assert_int_equal(nb_engine_set(r->m->e, setting, NULL, 0), 0);
 }
 
@@ -376,8 +389,10 @@ static uint64_t digest(uint64_t seed)
 
 	begin(&r, "balancenuma-v8", seed);
 	for (int step = 0; step < STEPS; step++) {
+		struct proc *p = &r.procs[rnd(&r, MAX_MMS)];
+
 		r.m->now_ns += rnd(&r, 20) * MS;
-		steps[rnd(&r, sizeof(steps) / sizeof(steps[0]))](&r, &r.procs[rnd(&r, MAX_MMS)]);
+		steps[rnd(&r, sizeof(steps) / sizeof(steps[0]))](&r, p);
 		for (size_t b = 0; b < r.m->nr_events * sizeof(r.m->events[0]); b++)
 			hash = (hash ^ ((const uint8_t *)r.m->events)[b]) * UINT64_C(1099511628211);
 		r.m->nr_events = 0;
