@@ -166,6 +166,9 @@ void sim_node_account(struct sim_world *w, int node, int64_t pages)
 	bool low;
 	const double floor = w->model->watermark_high * (double)w->node_capacity[node];
 
+	/* Nothing is nearly full that holds nothing. */
+	if (!w->node_capacity[node])
+		return;
 	w->node_used[node] = (uint64_t)((int64_t)w->node_used[node] + pages);
 	assert(w->node_used[node] <= w->node_capacity[node]);
 	low = (double)(w->node_capacity[node] - w->node_used[node]) <= floor;
@@ -334,45 +337,79 @@ int sim_alloc_node(const struct sim_world *w, int wanted, uint64_t pages)
 	return best;
 }
 
-static const char *check_area(
-	const struct sim_world *w, const struct sim_area_state *a, uint64_t *node_pages)
+static const char *check_alike(const struct sim_area_state *a, uint32_t b)
 {
-	for (uint32_t b = 0; b < a->nr_blocks; b++) {
-		const struct sim_block *block = &a->blocks[b];
-		uint32_t present = 0, armed = 0;
+	const struct sim_block *block = &a->blocks[b];
+	const bool present = block->flags & SIM_B_PRESENT, armed = block->flags & SIM_B_ARMED;
+	const uint32_t pages = sim_block_pages(a, b);
 
-		if (!(block->flags & SIM_B_PTES)) {
-			if (block->present !=
-				(block->flags & SIM_B_PRESENT ? sim_block_pages(a, b) : 0))
-				return "a block's present pages disagree with its flags";
-			node_pages[block->node] += block->present;
+	if (block->present != (present ? pages : 0))
+		return "a block's present pages disagree with its flags";
+	if (block->armed != (armed ? pages : 0) || (armed && !present))
+		return "a block's armed pages disagree with its flags";
+	if (block->flags & SIM_B_HUGE && (!present || pages != NB_HUGE_PAGES))
+		return "a huge page that is not whole";
+	return NULL;
+}
+
+static const char *check_entries(
+	const struct sim_world *w, const struct sim_block *block, uint64_t *node_pages)
+{
+	uint32_t present = 0, armed = 0;
+
+	if (block->flags & SIM_B_HUGE)
+		return "a huge page whose entries differ";
+	for (uint32_t i = 0; i < NB_HUGE_PAGES; i++) {
+		const uint16_t pte = w->chunks[block->ptes][i];
+
+		if (pte & SIM_PTE_ARMED && !(pte & SIM_PTE_PRESENT))
+			return "an absent page is armed";
+		present += !!(pte & SIM_PTE_PRESENT);
+		armed += !!(pte & SIM_PTE_ARMED);
+		if (pte & SIM_PTE_PRESENT)
+			node_pages[pte & SIM_PTE_NODE]++;
+	}
+	if (present != block->present || armed != block->armed)
+		return "a block's counts disagree with its entries";
+	return NULL;
+}
+
+/* Adds the area's pages to all[]. own[]: scratch. */
+static const char *check_area(
+	const struct sim_world *w, const struct sim_area_state *a, uint64_t *own, uint64_t *all)
+{
+	const char *wrong = NULL;
+
+	memset(own, 0, w->nr_nodes * sizeof(*own));
+	for (uint32_t b = 0; b < a->nr_blocks && !wrong; b++) {
+		const struct sim_block *block = &a->blocks[b];
+
+		if (block->flags & SIM_B_PTES) {
+			wrong = check_entries(w, block, own);
 			continue;
 		}
-		for (uint32_t i = 0; i < NB_HUGE_PAGES; i++) {
-			const uint16_t pte = w->chunks[block->ptes][i];
-
-			if (pte & SIM_PTE_ARMED && !(pte & SIM_PTE_PRESENT))
-				return "an absent page is armed";
-			present += !!(pte & SIM_PTE_PRESENT);
-			armed += !!(pte & SIM_PTE_ARMED);
-			if (pte & SIM_PTE_PRESENT)
-				node_pages[pte & SIM_PTE_NODE]++;
-		}
-		if (present != block->present || armed != block->armed)
-			return "a block's counts disagree with its entries";
+		wrong = check_alike(a, b);
+		own[block->node] += block->present;
 	}
-	return NULL;
+	for (unsigned int n = 0; n < w->nr_nodes && !wrong; n++) {
+		if (own[n] != a->node_pages[n])
+			wrong = "an area's pages disagree with its account";
+		all[n] += own[n];
+	}
+	return wrong;
 }
 
 const char *sim_pages_check(const struct sim_world *w)
 {
-	uint64_t *pages = calloc(w->nr_nodes, sizeof(*pages));
+	uint64_t *pages = calloc(2 * (size_t)w->nr_nodes, sizeof(*pages));
+	uint64_t *own = pages + w->nr_nodes;
 	const char *wrong = pages ? NULL : "no memory to check with";
 
 	for (uint32_t i = 0; !wrong && i < w->nr_areas; i++)
-		wrong = check_area(w, &w->areas[i], pages);
+		wrong = check_area(w, &w->areas[i], own, pages);
 	for (unsigned int n = 0; !wrong && n < w->nr_nodes; n++) {
-		if (pages[n] > w->node_used[n] || w->node_used[n] > w->node_capacity[n])
+		if (pages[n] + w->node_fill[n] != w->node_used[n] ||
+			w->node_used[n] > w->node_capacity[n])
 			wrong = "a node's pages disagree with its account";
 		if (pages[n] && !w->model->topo.nodes[n].mem_bytes)
 			wrong = "pages on a node without memory";

@@ -183,7 +183,7 @@ static void take_sample(struct sim_world *w)
 static int set_up_areas(struct sim_world *w)
 {
 	uint64_t next_va = UINT64_C(1) << 40;
-	uint32_t nr = 0, at = 0;
+	uint32_t nr = 0;
 
 	for (uint32_t p = 0; p < w->load->nr_processes; p++)
 		nr += w->load->processes[p].nr_areas;
@@ -204,10 +204,9 @@ static int set_up_areas(struct sim_world *w)
 				proc->map[i].area = w->processes[p - 1].map[i].area;
 				continue;
 			}
-			proc->map[i].area = &w->areas[at];
-			if (sim_area_init(w, &w->areas[at++], &load->areas[i], &next_va))
+			proc->map[i].area = &w->areas[w->nr_areas];
+			if (sim_area_init(w, &w->areas[w->nr_areas++], &load->areas[i], &next_va))
 				return -ENOMEM;
-			w->nr_areas = at;
 		}
 	}
 	return 0;
@@ -244,9 +243,10 @@ static int set_up_nodes(struct sim_world *w)
 	w->nr_nodes = topo->nr_nodes;
 	w->node_capacity = calloc(w->nr_nodes, sizeof(*w->node_capacity));
 	w->node_used = calloc(w->nr_nodes, sizeof(*w->node_used));
+	w->node_fill = calloc(w->nr_nodes, sizeof(*w->node_fill));
 	w->node_low = calloc(w->nr_nodes, sizeof(*w->node_low));
 	w->copied = calloc((size_t)w->nr_nodes * w->nr_nodes, sizeof(*w->copied));
-	if (!w->node_capacity || !w->node_used || !w->node_low || !w->copied)
+	if (!w->node_capacity || !w->node_used || !w->node_fill || !w->node_low || !w->copied)
 		return -ENOMEM;
 	for (unsigned int n = 0; n < w->nr_nodes; n++) {
 		const bool usable = !(topo->nodes[n].flags & NB_NODE_DISALLOWED);
@@ -256,8 +256,9 @@ static int set_up_nodes(struct sim_world *w)
 						       NB_PAGE_SHIFT
 					     : 0;
 		if (topo->nodes[n].tier == 0)
-			w->node_used[n] =
+			w->node_fill[n] =
 				(uint64_t)(w->load->background_fill * (double)w->node_capacity[n]);
+		w->node_used[n] = w->node_fill[n];
 	}
 	return 0;
 }
@@ -288,7 +289,7 @@ void nb_result_free(struct nb_result *r)
 	memset(r, 0, sizeof(*r));
 }
 
-static int set_up(struct sim_world *w)
+int sim_world_open(struct sim_world *w)
 {
 	int err;
 
@@ -322,10 +323,15 @@ static int set_up(struct sim_world *w)
 	if (err)
 		return err;
 	w->engine = sim_door_open(w);
-	return w->engine ? 0 : -ENOMEM;
+	if (!w->engine)
+		return -ENOMEM;
+	/* Nodes that cold memory fills from the start are low from the start. */
+	for (unsigned int n = 0; n < w->nr_nodes; n++)
+		sim_node_account(w, (int)n, 0);
+	return 0;
 }
 
-static void tear_down(struct sim_world *w)
+void sim_world_close(struct sim_world *w)
 {
 	for (uint32_t i = 0; w->threads && i < w->load->nr_threads; i++)
 		free(w->threads[i].goto_left);
@@ -343,6 +349,7 @@ static void tear_down(struct sim_world *w)
 	free(w->pool_running);
 	free(w->node_capacity);
 	free(w->node_used);
+	free(w->node_fill);
 	free(w->node_low);
 	free(w->copied);
 	free(w->chunks);
@@ -363,8 +370,9 @@ static void deep_check(struct sim_world *w)
 		sim_fail(w, -EPROTO, wrong);
 }
 
-static void tick(struct sim_world *w)
+void sim_world_tick(struct sim_world *w)
 {
+	w->used_ns = 0;
 	if (w->waiting_processes)
 		start_processes(w);
 	sim_work_wake(w);
@@ -419,7 +427,7 @@ static void run_clock(struct sim_world *w)
 		}
 		if (!keep_going(w, ticks, &next_progress_ms))
 			break;
-		tick(w);
+		sim_world_tick(w);
 	}
 }
 
@@ -452,7 +460,7 @@ int sim_run(struct nb_result *out, const struct sim_model *m, const struct sim_l
 		.out = out,
 		.why = why,
 		.why_len = why_len};
-	int err = set_up(&w);
+	int err = sim_world_open(&w);
 
 	if (err)
 		nb_why(why, why_len, err, "%s on %s: %s", load->name, m->name,
@@ -465,6 +473,6 @@ int sim_run(struct nb_result *out, const struct sim_model *m, const struct sim_l
 		finish_result(&w);
 	else
 		nb_result_free(out);
-	tear_down(&w);
+	sim_world_close(&w);
 	return err;
 }

@@ -166,7 +166,7 @@ struct sim_cpu {
 struct sim_move {
 	struct sim_area_state *area;
 	uint32_t block;
-	uint32_t by; /* the task that moves it, and pays for that with its own time */
+	uint32_t by;  /* the task that moves it, and pays for that with its own time */
 	int16_t from; /* node it leaves; NB_NO_NODE: it is not moved but appears, by a first touch
 		       */
 	double until_ns;
@@ -207,6 +207,7 @@ struct sim_world {
 	/* memory */
 	uint64_t *node_capacity; /* [nr_nodes] pages */
 	uint64_t *node_used;
+	uint64_t *node_fill; /* [nr_nodes] of node_used: what cold memory holds from the start */
 	bool *node_low;
 	double *copied; /* [nr_nodes^2] bytes since the last tick */
 	bool copies;	/* some of the capacity is taken by copies this tick */
@@ -324,6 +325,13 @@ void sim_convoy_update(struct sim_world *w);
 bool sim_sweep_establish(struct sim_world *w, struct sim_thread *t);
 
 /* run.c */
+/* What sim_run does, step by step, for tests that look inside: the pointers from model to why_len
+ * are set by the caller; tick k begins at now_ns = k * tick_ns. close is needed after a failed open
+ * too.
+ */
+int sim_world_open(struct sim_world *w);
+void sim_world_tick(struct sim_world *w);
+void sim_world_close(struct sim_world *w);
 void sim_fail(struct sim_world *w, int err, const char *text);
 void sim_process_exit(struct sim_world *w, struct sim_process *p);
 int sim_process_map(struct sim_world *w, struct sim_process *p, uint32_t area);
