@@ -124,9 +124,9 @@ static void block_part(const struct sim_region *r, uint32_t b, uint64_t *start, 
 		*end = r->end;
 }
 
-static bool wants_attention(uint16_t pte)
+static bool wants_attention(const struct sim_region *r, uint16_t pte)
 {
-	return !(pte & SIM_PTE_PRESENT) || pte & SIM_PTE_ARMED;
+	return !(pte & SIM_PTE_PRESENT) || (pte & SIM_PTE_ARMED && !r->passes_armed);
 }
 
 /* Popularity of the region's pages in [start, end). */
@@ -155,7 +155,8 @@ static void enter_block(const struct sim_world *w, struct sim_region *r, uint32_
 
 		if (block->flags & SIM_B_PRESENT)
 			r->node_share[block->node] += sign * p;
-		if (!(block->flags & SIM_B_PRESENT) || block->flags & SIM_B_ARMED)
+		if (!(block->flags & SIM_B_PRESENT) ||
+			(block->flags & SIM_B_ARMED && !r->passes_armed))
 			wants = p;
 	}
 	for (uint64_t o = start; !alike && o < end; o += NB_PAGE_SIZE) {
@@ -164,19 +165,20 @@ static void enter_block(const struct sim_world *w, struct sim_region *r, uint32_
 
 		if (pte & SIM_PTE_PRESENT)
 			r->node_share[pte & SIM_PTE_NODE] += sign * p;
-		if (wants_attention(pte))
+		if (wants_attention(r, pte))
 			wants += p;
 	}
 	tree_add(r, b - r->first_block, sign * wants);
 	r->version++;
 }
 
-static bool same_region(
-	const struct sim_region *r, uint64_t start, uint64_t end, const struct sim_phase *p)
+static bool same_region(const struct sim_world *w, const struct sim_region *r, uint64_t start,
+	uint64_t end, const struct sim_phase *p)
 {
 	const bool shaped = p->kind == SIM_PHASE_ZIPF || p->kind == SIM_PHASE_HOTSET;
 
-	if (r->start != start || r->end != end)
+	if (r->start != start || r->end != end ||
+		r->passes_armed != sim_passes_armed(w, p->kernel, p->lookup))
 		return false;
 	if (!shaped)
 		return r->kind != SIM_PHASE_ZIPF && r->kind != SIM_PHASE_HOTSET;
@@ -195,6 +197,7 @@ static struct sim_region *region_new(struct sim_world *w, struct sim_area_state 
 		.start = start,
 		.end = end,
 		.kind = p->kind,
+		.passes_armed = sim_passes_armed(w, p->kernel, p->lookup),
 		.theta = p->theta,
 		.hot_ratio = p->hot_ratio,
 		.hot_share = p->hot_share,
@@ -220,7 +223,7 @@ struct sim_region *sim_region_get(struct sim_world *w, struct sim_area_state *a,
 	struct sim_region **more;
 
 	for (uint32_t i = 0; i < a->nr_regions; i++)
-		if (same_region(a->regions[i], start, end, phase))
+		if (same_region(w, a->regions[i], start, end, phase))
 			return a->regions[i];
 	more = realloc(a->regions, (a->nr_regions + 1) * sizeof(*more));
 	if (!more)
@@ -257,8 +260,8 @@ void sim_regions_page_changed(
 			r->node_share[from & SIM_PTE_NODE] -= p;
 		if (to & SIM_PTE_PRESENT)
 			r->node_share[to & SIM_PTE_NODE] += p;
-		if (wants_attention(from) != wants_attention(to))
-			tree_add(r, b - r->first_block, wants_attention(to) ? p : -p);
+		if (wants_attention(r, from) != wants_attention(r, to))
+			tree_add(r, b - r->first_block, wants_attention(r, to) ? p : -p);
 		r->version++;
 	}
 }
@@ -298,7 +301,7 @@ uint64_t sim_region_pick(struct sim_world *w, const struct sim_region *r)
 	block_part(r, r->first_block + i, &start, &end);
 	target = sim_rng_unit(&w->rng) * r->block_wants[i];
 	for (uint64_t o = start; o < end; o += NB_PAGE_SIZE) {
-		if (!wants_attention(sim_pte_get(w, r->area, o)))
+		if (!wants_attention(r, sim_pte_get(w, r->area, o)))
 			continue;
 		last = o;
 		target -= popularity(r, o);
@@ -306,4 +309,58 @@ uint64_t sim_region_pick(struct sim_world *w, const struct sim_region *r)
 			break;
 	}
 	return last;
+}
+
+/* ---- the checker ---- */
+
+static const double TOLERANCE = 1e-6;
+
+static const char *check_block(
+	const struct sim_world *w, const struct sim_region *r, uint32_t i, double *node_share)
+{
+	uint64_t start, end;
+	double wants = 0;
+
+	block_part(r, r->first_block + i, &start, &end);
+	for (uint64_t o = start; o < end; o += NB_PAGE_SIZE) {
+		const uint16_t pte = sim_pte_get(w, r->area, o);
+		const double p = popularity(r, o);
+
+		if (pte & SIM_PTE_PRESENT)
+			node_share[pte & SIM_PTE_NODE] += p;
+		if (wants_attention(r, pte))
+			wants += p;
+	}
+	return fabs(wants - r->block_wants[i]) <= TOLERANCE
+		       ? NULL
+		       : "a region's wish for attention disagrees with its pages";
+}
+
+static const char *check_region(const struct sim_world *w, const struct sim_region *r)
+{
+	double *share = calloc(w->nr_nodes, sizeof(*share));
+	const char *wrong = share ? NULL : "no memory to check with";
+	double wants = 0;
+
+	for (uint32_t i = 0; i < r->nr_blocks && !wrong; i++) {
+		wrong = check_block(w, r, i, share);
+		wants += r->block_wants[i];
+	}
+	if (!wrong && fabs(wants - r->wants) > TOLERANCE)
+		wrong = "a region's wish for attention is not the sum of its blocks'";
+	for (unsigned int n = 0; n < w->nr_nodes && !wrong; n++)
+		if (fabs(share[n] - r->node_share[n]) > TOLERANCE)
+			wrong = "a region's share of a node disagrees with its pages";
+	free(share);
+	return wrong;
+}
+
+const char *sim_regions_check(const struct sim_world *w)
+{
+	const char *wrong = NULL;
+
+	for (uint32_t i = 0; i < w->nr_areas; i++)
+		for (uint32_t k = 0; k < w->areas[i].nr_regions && !wrong; k++)
+			wrong = check_region(w, w->areas[i].regions[k]);
+	return wrong;
 }

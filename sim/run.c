@@ -365,6 +365,8 @@ static void deep_check(struct sim_world *w)
 	if (!wrong)
 		wrong = sim_pages_check(w);
 	if (!wrong)
+		wrong = sim_regions_check(w);
+	if (!wrong)
 		wrong = sim_sched_check(w);
 	if (wrong)
 		sim_fail(w, -EPROTO, wrong);

@@ -113,6 +113,8 @@ void try_check(struct sim_try *t)
 	if (!wrong)
 		wrong = sim_pages_check(&t->w);
 	if (!wrong)
+		wrong = sim_regions_check(&t->w);
+	if (!wrong)
 		wrong = sim_sched_check(&t->w);
 	if (wrong)
 		fail_msg("at %.3f s: %s", t->w.now_ns / 1e9, wrong);

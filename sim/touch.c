@@ -241,9 +241,8 @@ static double fault_huge(struct sim_world *w, struct sim_thread *t, uint64_t off
 	} else {
 		spurious_faults(w, t, b);
 	}
-	a->blocks[b].flags &= (uint16_t)~SIM_B_ARMED;
-	a->blocks[b].armed = 0;
-	a->gen++;
+	if (a->blocks[b].flags & SIM_B_ARMED)
+		sim_block_set(w, a, b, a->blocks[b].node, SIM_B_HUGE);
 	return cost;
 }
 
@@ -319,6 +318,16 @@ uint32_t sim_touch_flags(struct sim_world *w, const struct sim_phase *p)
 	       (p->lookup ? NB_FAULT_LOOKUP : 0);
 }
 
+bool sim_passes_armed(const struct sim_world *w, bool kernel, bool lookup)
+{
+	return lookup || (kernel && !nb_has(&w->config, NB_MECH_GUP_HINT_FAULTS));
+}
+
+static bool passes_armed(const struct sim_world *w, uint32_t flags)
+{
+	return sim_passes_armed(w, flags & NB_FAULT_KERNEL, flags & NB_FAULT_LOOKUP);
+}
+
 /* A look at a present page: whatever its entry says stays as it is. The engine is told, and does
  * nothing. */
 static double look_up(
@@ -338,7 +347,7 @@ double sim_touch_page(struct sim_world *w, struct sim_thread *t, uint64_t offset
 	double cost = 0;
 	uint16_t pte = sim_pte_get(w, a, offset);
 
-	if (flags & NB_FAULT_LOOKUP && pte & SIM_PTE_PRESENT)
+	if (passes_armed(w, flags) && pte & SIM_PTE_PRESENT)
 		return look_up(w, t, offset, pte, flags);
 	if (a->blocks[b].flags & SIM_B_BUSY)
 		cost += fault_on_moving(w, t, b);
@@ -460,7 +469,7 @@ double sim_touch_block(
 			return cost;
 	}
 	offset &= ~(uint64_t)(NB_PAGE_SIZE - 1);
-	if (!(flags & NB_FAULT_LOOKUP) && plain_entries(t, b, offset, end))
+	if (!passes_armed(w, flags) && plain_entries(t, b, offset, end))
 		return fault_entries(w, t, offset, end, flags);
 	for (uint64_t o = offset; o < end; o += NB_PAGE_SIZE) {
 		const double one = sim_touch_page(w, t, o, flags);

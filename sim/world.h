@@ -51,6 +51,7 @@ struct sim_region {
 	struct sim_area_state *area;
 	uint64_t start, end; /* offsets, page aligned */
 	uint8_t kind;	     /* enum sim_phase_kind */
+	bool passes_armed;   /* only absent pages need attention: sim_passes_armed */
 	double theta, hot_ratio, hot_share;
 	double scale; /* popularity of one page = scale x shape */
 	uint64_t nr_pages,
@@ -276,6 +277,7 @@ void sim_regions_page_changed(
 	struct sim_world *w, struct sim_area_state *a, uint64_t offset, uint16_t from, uint16_t to);
 /* A page that needs attention, by popularity; UINT64_MAX when none does. */
 uint64_t sim_region_pick(struct sim_world *w, const struct sim_region *r);
+const char *sim_regions_check(const struct sim_world *w);
 
 /* touch.c: make the pages of [offset, end) (one block) usable for t; returns ns of kernel work, or
  * < 0 on error. */
@@ -284,6 +286,9 @@ double sim_touch_block(
 double sim_touch_page(struct sim_world *w, struct sim_thread *t, uint64_t offset, uint32_t flags);
 /* enum nb_fault_flags of the phase's next touch: whether it writes is drawn. */
 uint32_t sim_touch_flags(struct sim_world *w, const struct sim_phase *p);
+/* Do such accesses leave an armed entry as it is? Lookups do, and those that the kernel makes on
+ * the program's behalf where get_user_pages takes no hint faults. */
+bool sim_passes_armed(const struct sim_world *w, bool kernel, bool lookup);
 /* The move the block is in, or NULL. */
 const struct sim_move *sim_move_of(
 	const struct sim_world *w, const struct sim_area_state *a, uint32_t b);
