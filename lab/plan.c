@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <math.h>
 #include <stdarg.h>
 #include <string.h>
@@ -31,13 +32,48 @@ __attribute__((format(printf, 2, 3))) static void note(struct lab_plan *p, const
 
 /* ---- ids ---- */
 
-/* The guest's id of the node with this index: its own, unless ids go too high to be emulated with
- * their holes. */
-static unsigned int guest_id(const struct nb_topology *t, unsigned int index)
+/* The lowest CPU of a node; INT_MAX where it has none, so that such nodes come last. */
+static int lowest_cpu(const struct nb_topology *t, unsigned int index)
 {
-	const bool keep = t->nodes[t->nr_nodes - 1].id < LAB_MAX_NODES;
+	for (unsigned int cpu = 0; cpu < t->cpu_ids; cpu++)
+		if (t->cpu_node[cpu] == (int)index)
+			return (int)cpu;
+	return INT_MAX;
+}
 
-	return keep ? (unsigned int)t->nodes[index].id : index;
+static bool is_there(const struct nb_node *node)
+{
+	return node->nr_cpus || node->mem_bytes;
+}
+
+/* Nodes that the kernel meets before this one. */
+static int nodes_before(const struct nb_topology *t, unsigned int index)
+{
+	const int cpu = lowest_cpu(t, index);
+	int nr = 0;
+
+	for (unsigned int i = 0; i < t->nr_nodes; i++) {
+		const int other = lowest_cpu(t, i);
+
+		if (i != index && is_there(&t->nodes[i]) &&
+			(other < cpu || (other == cpu && i < index)))
+			nr++;
+	}
+	return nr;
+}
+
+static void note_numbers(struct lab_plan *p, const struct nb_topology *t)
+{
+	char text[LAB_NOTE_LEN] = "";
+	size_t len = 0;
+
+	for (unsigned int i = 0; i < t->nr_nodes; i++)
+		if (p->guest[i] != t->nodes[i].id && len + 16 < sizeof(text) / 2)
+			len += (size_t)snprintf(text + len, sizeof(text) - len,
+				p->guest[i] < 0 ? " %d is left out" : " %d is %d", t->nodes[i].id,
+				p->guest[i]);
+	if (len)
+		note(p, "the kernel's numbers of nodes:%s", text);
 }
 
 static int plan_ids(struct lab_plan *p, const struct nb_topology *t, char *why, size_t len)
@@ -45,15 +81,14 @@ static int plan_ids(struct lab_plan *p, const struct nb_topology *t, char *why, 
 	if (t->nr_nodes > LAB_MAX_NODES)
 		return nb_why(why, len, -EINVAL, "%u nodes: the lab emulates at most %d",
 			t->nr_nodes, LAB_MAX_NODES);
-	p->nr_nodes = guest_id(t, t->nr_nodes - 1) + 1;
 	for (unsigned int i = 0; i < t->nr_nodes; i++) {
-		const unsigned int id = guest_id(t, i);
-
-		p->nodes[id] = (struct lab_node){.there = true, .source_id = t->nodes[i].id};
-		if (t->nodes[i].id != (int)id && i == t->nr_nodes - 1)
-			note(p, "nodes are numbered from 0: ids up to %d can't be emulated",
-				t->nodes[i].id);
+		p->guest[i] = is_there(&t->nodes[i]) ? nodes_before(t, i) : -1;
+		if (p->guest[i] < 0)
+			continue;
+		p->nodes[p->guest[i]].source_id = t->nodes[i].id;
+		p->nr_nodes++;
 	}
+	note_numbers(p, t);
 	return 0;
 }
 
@@ -83,7 +118,7 @@ static unsigned int cpu_limit(const struct nb_topology *t, const struct lab_opti
 static void keep_cpu_numbers(struct lab_plan *p, const struct nb_topology *t)
 {
 	for (unsigned int cpu = 0; cpu < t->cpu_ids; cpu++)
-		p->cpu_node[cpu] = (uint8_t)guest_id(t, (unsigned int)t->cpu_node[cpu]);
+		p->cpu_node[cpu] = (uint8_t)p->guest[t->cpu_node[cpu]];
 }
 
 static void number_cpus_by_node(struct lab_plan *p)
@@ -118,10 +153,11 @@ static int plan_cpus(struct lab_plan *p, const struct nb_topology *t, const stru
 	const unsigned int limit = cpu_limit(t, opt);
 
 	for (unsigned int i = 0; i < t->nr_nodes; i++) {
-		const unsigned int nr = t->nodes[i].nr_cpus;
+		const unsigned int nr = t->nodes[i].nr_cpus < limit ? t->nodes[i].nr_cpus : limit;
 
-		p->nodes[guest_id(t, i)].nr_cpus = nr < limit ? nr : limit;
-		p->nr_cpus += nr < limit ? nr : limit;
+		if (nr)
+			p->nodes[p->guest[i]].nr_cpus = nr;
+		p->nr_cpus += nr;
 	}
 	if (!p->nr_cpus)
 		return nb_why(why, len, -EINVAL, "no node has CPUs");
@@ -173,7 +209,8 @@ static int plan_memory(struct lab_plan *p, const struct nb_topology *t,
 	for (unsigned int i = 0; i < t->nr_nodes; i++) {
 		const uint64_t mib = scaled_mib(t->nodes[i].mem_bytes, factor);
 
-		p->nodes[guest_id(t, i)].mem_mib = mib;
+		if (mib)
+			p->nodes[p->guest[i]].mem_mib = mib;
 		p->mem_mib += mib;
 	}
 	if (p->mem_mib < LAB_LEAST_MIB)
@@ -196,16 +233,24 @@ static uint8_t plan_distance(struct lab_plan *p, unsigned int distance)
 	return distance < LEAST_REMOTE ? LEAST_REMOTE : MOST_DISTANCE;
 }
 
+/* Index in the topology of the node with this id in the guest. */
+static unsigned int index_of(const struct lab_plan *p, unsigned int id)
+{
+	unsigned int i = 0;
+
+	while (p->guest[i] != (int)id)
+		i++;
+	return i;
+}
+
 static void plan_distances(struct lab_plan *p, const struct nb_topology *t)
 {
-	memset(p->distance, NB_DISTANCE_REMOTE, sizeof(p->distance)); /* holes */
-	for (unsigned int i = 0; i < LAB_MAX_NODES; i++)
-		p->distance[i][i] = NB_DISTANCE_LOCAL;
-	for (unsigned int i = 0; i < t->nr_nodes; i++)
-		for (unsigned int j = 0; j < t->nr_nodes; j++)
-			if (i != j)
-				p->distance[guest_id(t, i)][guest_id(t, j)] =
-					plan_distance(p, nb_distance(t, i, j));
+	for (unsigned int from = 0; from < p->nr_nodes; from++)
+		for (unsigned int to = 0; to < p->nr_nodes; to++)
+			p->distance[from][to] =
+				from == to ? NB_DISTANCE_LOCAL
+					   : plan_distance(p, nb_distance(t, index_of(p, from),
+								      index_of(p, to)));
 }
 
 static unsigned int nearest_with_cpus(const struct lab_plan *p, unsigned int id)
@@ -253,14 +298,12 @@ static uint32_t whole_latency(double ns)
 
 static void plan_attributes(struct lab_plan *p, const struct sim_model *m)
 {
-	const struct nb_topology *t = &m->topo;
-
-	for (unsigned int i = 0; i < t->nr_nodes; i++) {
-		for (unsigned int j = 0; j < t->nr_nodes; j++) {
-			const unsigned int from = guest_id(t, i), to = guest_id(t, j);
+	for (unsigned int from = 0; from < p->nr_nodes; from++) {
+		for (unsigned int to = 0; to < p->nr_nodes; to++) {
+			const unsigned int i = index_of(p, from), j = index_of(p, to);
 
 			p->latency_ns[from][to] =
-				whole_latency(m->latency_ns[(size_t)i * t->nr_nodes + j]);
+				whole_latency(m->latency_ns[(size_t)i * m->topo.nr_nodes + j]);
 			p->bandwidth_mib_s[from][to] = grained_bandwidth(route_bandwidth(m, i, j));
 		}
 	}

@@ -38,20 +38,21 @@ struct lab_options {
 };
 
 struct lab_node {
-	bool there;    /* false: a hole in the ids */
-	int source_id; /* the machine's id, the guest's unless a note says otherwise */
+	int source_id; /* the machine's id */
 	unsigned int nr_cpus;
 	uint64_t mem_mib;
 	unsigned int initiator; /* the node whose CPUs are nearest; itself where it has some */
 };
 
 struct lab_plan {
-	unsigned int nr_nodes; /* highest guest id + 1 */
+	unsigned int nr_nodes;
 	unsigned int nr_cpus;
-	unsigned int cores; /* CPUs of a socket: no socket reaches over two nodes */
+	int guest[LAB_MAX_NODES]; /* index in the machine's topology -> id in the guest; -1 = not
+				     there */
+	unsigned int cores;	  /* CPUs of a socket: no socket reaches over two nodes */
 	uint64_t mem_mib;
 	bool hmat;
-	struct lab_node nodes[LAB_MAX_NODES];
+	struct lab_node nodes[LAB_MAX_NODES];		   /* [nr_nodes] by id in the guest */
 	uint8_t cpu_node[LAB_MAX_CPUS];			   /* [nr_cpus] guest id */
 	uint8_t distance[LAB_MAX_NODES][LAB_MAX_NODES];	   /* from, to */
 	uint32_t latency_ns[LAB_MAX_NODES][LAB_MAX_NODES]; /* from (CPUs), to (memory); with hmat */

@@ -11,6 +11,7 @@
  * uptime_s, error. However this program ends, the machine ends with it; it adds the port that the
  * guest's init opens to QEMU's arguments.
  */
+#include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <getopt.h>
@@ -105,11 +106,16 @@ static bool write_all(int fd, const uint8_t *bytes, size_t len)
 	return true;
 }
 
+/* `text` becomes one line. */
 static void end_with(struct vm *vm, enum end end, const char *text)
 {
 	vm->end = end;
-	if (text)
-		snprintf(vm->error, sizeof(vm->error), "%s", text);
+	if (!text)
+		return;
+	snprintf(vm->error, sizeof(vm->error), "%s", text);
+	for (char *c = vm->error; *c; c++)
+		if (iscntrl((unsigned char)*c))
+			*c = '?';
 }
 
 static void hand_on(struct vm *vm, int fd, const uint8_t *bytes, size_t len)

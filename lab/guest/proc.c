@@ -64,7 +64,7 @@ static void add_mapping(const char *line, uint64_t *pages, unsigned int nr_nodes
 		if (*at != 'N' || at == line || at[-1] != ' ' || !isdigit((unsigned char)at[1]))
 			continue;
 		node = strtoul(at + 1, &after, 10);
-		if (*after == '=' && node < nr_nodes)
+		if (*after == '=' && isdigit((unsigned char)after[1]) && node < nr_nodes)
 			pages[node] += strtoull(after + 1, NULL, 10) * scale;
 	}
 }

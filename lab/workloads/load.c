@@ -8,7 +8,6 @@
  */
 #include <errno.h>
 #include <linux/mempolicy.h>
-#include <math.h>
 #include <pthread.h>
 #include <sched.h>
 #include <stdlib.h>
@@ -18,17 +17,9 @@
 #include <unistd.h>
 
 #include "work.h"
+#include "zipf.h"
 
 enum { PIECE = 1 << 20, LINE = 64, LINES_OF_PAGE = WORK_PAGE / LINE, ACCESSES = 4096 };
-
-/* A discrete distribution drawn from in constant time (Walker's alias method). */
-struct alias {
-	uint32_t nr;
-	struct alias_slot {
-		float keep;	/* chance to stay in the slot that was hit */
-		uint32_t other; /* else this one */
-	} * slots;
-};
 
 struct process {
 	const struct work_options *opt;
@@ -36,7 +27,7 @@ struct process {
 	unsigned int number;
 	char *memory;
 	_Atomic(char *) late; /* the second region; NULL = not there yet */
-	struct alias zipf;    /* ranks of the pages of a slice */
+	struct zipf zipf;     /* ranks of the pages of a slice */
 };
 
 struct thread {
@@ -51,76 +42,6 @@ static _Noreturn void fail(struct work_shared *shared, int err)
 
 	atomic_compare_exchange_strong(&shared->failed, &none, err ? err : EIO);
 	_exit(1);
-}
-
-/* ---- zipf ---- */
-
-static void alias_fill(struct alias *a, double *weight, uint32_t *small, uint32_t *large)
-{
-	uint32_t nr_small = 0, nr_large = 0;
-
-	for (uint32_t i = 0; i < a->nr; i++) {
-		if (weight[i] < 1)
-			small[nr_small++] = i;
-		else
-			large[nr_large++] = i;
-	}
-	while (nr_small && nr_large) {
-		const uint32_t s = small[--nr_small], l = large[nr_large - 1];
-
-		a->slots[s] = (struct alias_slot){.keep = (float)weight[s], .other = l};
-		weight[l] -= 1 - weight[s];
-		if (weight[l] < 1) {
-			nr_large--;
-			small[nr_small++] = l;
-		}
-	}
-	while (nr_large)
-		a->slots[large[--nr_large]].keep = 1;
-	while (nr_small)
-		a->slots[small[--nr_small]].keep = 1;
-}
-
-static int alias_zipf(struct alias *a, uint32_t nr, double exponent)
-{
-	double *weight = calloc(nr, sizeof(*weight)), sum = 0;
-	uint32_t *lists = calloc(2 * (size_t)nr, sizeof(*lists));
-
-	*a = (struct alias){.nr = nr, .slots = calloc(nr, sizeof(*a->slots))};
-	if (!weight || !lists || !a->slots)
-		return -ENOMEM;
-	for (uint32_t i = 0; i < nr; i++)
-		sum += weight[i] = 1 / pow(i + 1, exponent);
-	for (uint32_t i = 0; i < nr; i++)
-		weight[i] *= nr / sum;
-	alias_fill(a, weight, lists, lists + nr);
-	free(weight);
-	free(lists);
-	return 0;
-}
-
-/* splitmix64 (Steele, Lea, Flood 2014) */
-static uint64_t random_next(uint64_t *state)
-{
-	uint64_t z = *state += UINT64_C(0x9e3779b97f4a7c15);
-
-	z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
-	z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
-	return z ^ (z >> 31);
-}
-
-/* Below `limit`, which is far below 2^32. */
-static uint32_t random_below(uint32_t random, uint32_t limit)
-{
-	return (uint32_t)((uint64_t)random * limit >> 32);
-}
-
-static uint32_t alias_draw(const struct alias *a, uint64_t random)
-{
-	const uint32_t slot = random_below((uint32_t)random, a->nr);
-	const float chance = (float)(random >> 40) * 0x1p-24f;
-
-	return chance < a->slots[slot].keep ? slot : a->slots[slot].other;
 }
 
 /* ---- telling ---- */
@@ -219,7 +140,7 @@ static char *zipf_page(const struct thread *t, uint64_t *state)
 		page = random_below((uint32_t)random, (uint32_t)(opt->bytes / WORK_PAGE));
 		return t->process->memory + (uint64_t)page * WORK_PAGE;
 	}
-	page = alias_draw(&t->process->zipf, random_next(state));
+	page = zipf_draw(&t->process->zipf, random_next(state));
 	return slice(t) + work_page_of_rank(page, t->process->zipf.nr) * WORK_PAGE;
 }
 
@@ -338,7 +259,7 @@ _Noreturn void work_process(
 	int err = p.memory ? 0 : -ENOMEM;
 
 	if (!err && opt->pattern == WORK_ZIPF)
-		err = alias_zipf(&p.zipf, (uint32_t)(opt->bytes / opt->threads / WORK_PAGE), 0.99);
+		err = zipf_init(&p.zipf, (uint32_t)(opt->bytes / opt->threads / WORK_PAGE), 0.99);
 	if (err)
 		fail(shared, -err);
 	touch_first(&p, p.memory, opt->bytes);
