@@ -50,8 +50,8 @@ static bool allowed(const struct sim_world *w, const struct sim_thread *t, unsig
 {
 	if (!w->cpus[cpu].usable)
 		return false;
-	if (t->pinned_node >= 0)
-		return w->cpus[cpu].node == t->pinned_node;
+	if (t->pinned_node >= 0 && w->cpus[cpu].node != t->pinned_node)
+		return false;
 	return !t->load->cpus || t->load->cpus[cpu / 64] >> (cpu % 64) & 1;
 }
 
@@ -274,13 +274,13 @@ static void new_idle_balance(struct sim_world *w)
 			pull_waiting(w, c);
 }
 
-static uint32_t idle_cpus(const struct sim_world *w, int node)
+/* CPUs of each node that run nothing. */
+static void count_idle(const struct sim_world *w, uint32_t *idle)
 {
-	uint32_t idle = 0;
-
+	memset(idle, 0, w->nr_nodes * sizeof(*idle));
 	for (uint32_t c = 0; c < w->model->topo.cpu_ids; c++)
-		idle += w->cpus[c].usable && w->cpus[c].node == node && !w->cpus[c].nr_running;
-	return idle;
+		if (w->cpus[c].usable && !w->cpus[c].nr_running)
+			idle[w->cpus[c].node]++;
 }
 
 /* A running task of node `from` that may run on `cpu`; a different one each time, so that none is
@@ -311,38 +311,52 @@ static int32_t idle_cpu_of(const struct sim_world *w, int node)
 	return best;
 }
 
+static double fullness(const struct sim_world *w, const uint32_t *idle, unsigned int node)
+{
+	const double cpus = w->model->topo.nodes[node].nr_cpus;
+
+	return (cpus - idle[node]) / cpus;
+}
+
 /*
  * Between nodes, as load_balance with an idle CPU: a node whose idle CPUs outnumber another's by
- * more than one (and by more than imbalance_pct allows) takes one of its running tasks.
+ * more than one, and which is emptier for its size by more than imbalance_pct allows, takes one of
+ * its running tasks. -1: no such node.
  */
+static int busiest_node(const struct sim_world *w, const uint32_t *idle, unsigned int to)
+{
+	int busiest = -1;
+
+	for (unsigned int n = 0; n < w->nr_nodes; n++) {
+		if (n == to || !w->model->topo.nodes[n].nr_cpus || idle[n] + 1 >= idle[to])
+			continue;
+		if (fullness(w, idle, n) * 100 <= fullness(w, idle, to) * w->model->imbalance_pct)
+			continue;
+		if (busiest < 0 || idle[n] < idle[busiest])
+			busiest = (int)n;
+	}
+	return busiest;
+}
+
 static void balance_nodes(struct sim_world *w)
 {
+	uint32_t idle[NB_MAX_NODES];
+
+	count_idle(w, idle);
 	for (unsigned int to = 0; to < w->nr_nodes; to++) {
-		const uint32_t idle = idle_cpus(w, (int)to);
-		int busiest = -1;
-		uint32_t busiest_idle = 0;
+		const int from = idle[to] < 2 ? -1 : busiest_node(w, idle, to);
 		struct sim_thread *t;
 		int32_t cpu;
 
-		if (idle < 2)
-			continue;
-		for (unsigned int n = 0; n < w->nr_nodes; n++) {
-			uint32_t n_idle;
-
-			if (n == to || !w->model->topo.nodes[n].nr_cpus)
-				continue;
-			n_idle = idle_cpus(w, (int)n);
-			if (n_idle + 1 < idle && (busiest < 0 || n_idle < busiest_idle)) {
-				busiest = (int)n;
-				busiest_idle = n_idle;
-			}
-		}
-		if (busiest < 0)
+		if (from < 0)
 			continue;
 		cpu = idle_cpu_of(w, (int)to);
-		t = movable_task(w, busiest, (uint32_t)cpu);
-		if (t)
-			move_task(w, t, (uint32_t)cpu);
+		t = movable_task(w, from, (uint32_t)cpu);
+		if (!t)
+			continue;
+		idle[to]--;
+		idle[from] += w->cpus[t->cpu].nr_running == 1;
+		move_task(w, t, (uint32_t)cpu);
 	}
 }
 
@@ -446,19 +460,69 @@ void sim_sched_refresh(struct sim_world *w)
 	}
 }
 
+static const char *check_task(const struct sim_world *w, uint32_t cpu, uint32_t id, bool current)
+{
+	const struct sim_thread *t = &w->threads[id - 1];
+
+	if (t->cpu != (int32_t)cpu || t->node != w->cpus[cpu].node || t->current != current)
+		return "a task is not where it thinks it is";
+	if (t->state != SIM_T_RUNNABLE)
+		return "a task that is not runnable has a CPU";
+	return allowed(w, t, cpu) ? NULL : "a task is where it may not run";
+}
+
+/* Adds to *tasks and *waiting. */
+static const char *check_cpu(
+	const struct sim_world *w, uint32_t cpu, uint32_t *tasks, uint32_t *waiting)
+{
+	const struct sim_cpu *c = &w->cpus[cpu];
+	uint32_t n = c->current != 0, last = 0;
+	const char *wrong = c->current ? check_task(w, cpu, c->current, true) : NULL;
+
+	if (!c->current && c->queue)
+		return "a CPU idles while tasks queue on it";
+	for (uint32_t i = c->queue; i && !wrong; i = w->threads[i - 1].queue_next) {
+		wrong = check_task(w, cpu, i, false);
+		last = i;
+		n++;
+		++*waiting;
+		if (n > w->load->nr_threads)
+			return "a run queue goes round";
+	}
+	*tasks += n;
+	if (!wrong && (n != c->nr_running || last != c->tail))
+		wrong = "a run queue's length disagrees with its tasks";
+	return wrong;
+}
+
+static const char *check_cores(const struct sim_world *w)
+{
+	for (uint32_t c = 0; c < w->model->topo.cpu_ids; c++) {
+		uint32_t busy = 0;
+
+		if (!w->cpus[c].usable)
+			continue;
+		for (uint32_t k = 0; k < w->model->topo.cpu_ids; k++)
+			busy += w->cpus[k].usable && w->cpus[k].core == w->cpus[c].core &&
+				w->cpus[k].current;
+		if (busy != w->core_busy[w->cpus[c].core])
+			return "a core's running tasks are miscounted";
+	}
+	return NULL;
+}
+
 const char *sim_sched_check(const struct sim_world *w)
 {
-	uint32_t waiting = 0;
+	uint32_t waiting = 0, tasks = 0, runnable = 0;
+	const char *wrong = NULL;
 
-	for (uint32_t c = 0; c < w->model->topo.cpu_ids; c++) {
-		uint32_t n = w->cpus[c].current != 0;
-
-		if (!w->cpus[c].current && w->cpus[c].queue)
-			return "a CPU idles while tasks queue on it";
-		for (uint32_t i = w->cpus[c].queue; i; i = w->threads[i - 1].queue_next, n++)
-			waiting++;
-		if (n != w->cpus[c].nr_running)
-			return "a run queue's length disagrees with its tasks";
-	}
-	return waiting == w->nr_waiting ? NULL : "the number of waiting tasks is wrong";
+	for (uint32_t c = 0; c < w->model->topo.cpu_ids && !wrong; c++)
+		wrong = check_cpu(w, c, &tasks, &waiting);
+	for (uint32_t i = 0; i < w->load->nr_threads; i++)
+		runnable += w->threads[i].state == SIM_T_RUNNABLE;
+	if (!wrong && waiting != w->nr_waiting)
+		wrong = "the number of waiting tasks is wrong";
+	if (!wrong && tasks != runnable)
+		wrong = "a runnable task has no CPU, or two";
+	return wrong ? wrong : check_cores(w);
 }

@@ -143,7 +143,6 @@ struct sim_thread {
 	uint32_t own_version, all_version;
 	double done_bytes, done_ns; /* in this phase */
 	double loops_left;
-	double write_debt;
 	uint32_t *goto_left; /* [nr_phases] */
 	double runtime_ns, user_ns, system_ns, wake_ns;
 	double slice_left_ns; /* of the CPU timeslice */
