@@ -57,9 +57,7 @@ static long discard_private(struct nb_guest *g, const struct piece *p)
 	if (p->region.flags & NB_REGION_HUGE)
 		NB_OS_3(madvise, p->start, bytes, MADV_HUGEPAGE);
 	nb_stat_add(&s->discarded, bytes);
-	nb_stat_sub(&s->private_bytes, bytes);
-	nb_stat_sub(&s->managed_bytes, bytes);
-	nb_regions_forget(&g->regions, p->start, p->end);
+	nb_call_forget(g, p->start, p->end);
 	return 0;
 }
 

@@ -9,6 +9,7 @@
 #include <signal.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <time.h>
 
@@ -294,9 +295,28 @@ static void round_of(struct nb_agent *a)
 
 /* ---- its thread ---- */
 
+/* Their numbers mean nothing once this table of descriptors is gone. */
+static void forget_files(struct nb_guest *g)
+{
+	struct nb_signals signals;
+
+	nb_lock(&g->regions.lock, &signals);
+	for (int i = 0; i < NB_MAX_BACKINGS; i++) {
+		struct nb_backing *b = &g->regions.backing[i];
+
+		b->blocks = NULL;
+		b->fd = b->users > 0 ? NB_FD_ELSEWHERE : NB_FD_FREE;
+	}
+	g->canary.fd = -1;
+	atomic_store(&nb_guest_stats(g)->managed_bytes, 0);
+	atomic_store(&nb_guest_stats(g)->private_bytes, 0);
+	nb_unlock(&g->regions.lock, &signals);
+}
+
 static void leave(struct nb_guest *g)
 {
 	nb_guest_close(g, -1);
+	forget_files(g);
 	atomic_store(&g->state, NB_GUEST_OFF);
 	atomic_store(&g->agent_tid, 0);
 	atomic_store(&g->stop, 1);
@@ -369,13 +389,22 @@ static void agent_main(void *guest)
 
 /* ---- starting it ---- */
 
-/* Strict overcommit promises that memory once given is there; a memfd's pages are counted when
- * touched. */
+/*
+ * Strict overcommit promises that memory once given is there, and a limit on data counts private
+ * memory: a memfd's pages are counted when touched, and as shared.
+ */
 static bool may_balance(struct nb_guest *g)
 {
-	if (number_in("/proc/sys/vm/overcommit_memory") != 2)
+	struct rlimit limit = {RLIM_INFINITY, RLIM_INFINITY};
+
+	if (number_in("/proc/sys/vm/overcommit_memory") == 2) {
+		nb_guest_note(g, NB_NOTE_OVERCOMMIT);
+		return false;
+	}
+	NB_OS_4(prlimit64, 0, RLIMIT_DATA, NULL, &limit);
+	if (limit.rlim_cur == RLIM_INFINITY)
 		return true;
-	nb_guest_note(g, NB_NOTE_OVERCOMMIT);
+	nb_guest_note(g, NB_NOTE_RLIMIT_DATA);
 	return false;
 }
 
@@ -431,6 +460,9 @@ bool nb_agent_ensure(struct nb_guest *g)
 {
 	uint32_t state = NB_GUEST_READY;
 
+	/* A child between vfork and exec shares this memory; its threads would end with it. */
+	if ((uint32_t)NB_OS_0(getpid) != g->pid)
+		return false;
 	if (atomic_compare_exchange_strong(&g->state, &state, NB_GUEST_STARTING))
 		start(g);
 	return atomic_load(&g->state) == NB_GUEST_RUNNING;

@@ -2,6 +2,7 @@
 #include "call.h"
 #include <errno.h>
 #include <linux/mempolicy.h>
+#include <string.h>
 #include <sys/mman.h>
 
 #ifndef MADV_POPULATE_WRITE
@@ -55,36 +56,83 @@ static bool concerns(struct nb_guest *g, uint64_t addr, uint64_t bytes)
 	return nb_regions_touch(&g->regions, addr, end);
 }
 
+/* What a fork or a step back left behind is not counted as managed. */
+static void uncount(void *ctx, struct nb_region *r, uint64_t start, uint64_t end)
+{
+	struct nb_guest *g = ctx;
+	struct nb_live_stats *s = nb_guest_stats(g);
+
+	if (g->regions.backing[r->backing].fd < 0)
+		return;
+	nb_stat_sub(&s->managed_bytes, end - start);
+	if (r->flags & NB_REGION_PRIVATE)
+		nb_stat_sub(&s->private_bytes, end - start);
+}
+
+void nb_call_forget(struct nb_guest *g, uint64_t start, uint64_t end)
+{
+	nb_regions_each(&g->regions, start, end, uncount, g);
+	nb_regions_forget(&g->regions, start, end);
+}
+
+/* ---- back to ordinary memory ---- */
+
+/*
+ * Without an agent (after a fork, after it stepped back) private memory is copied here. Nothing
+ * holds other threads off meanwhile; but who calls mremap on memory that others write to at that
+ * moment has lost it anyway.
+ */
+static long copy_out(const struct nb_run *r)
+{
+	const uint64_t start = r->start, bytes = r->end - start;
+	const long fresh = NB_OS_6(mmap, 0, bytes, PROT_READ | PROT_WRITE,
+		MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	long rc = nb_os_failed(fresh) ? fresh : 0;
+
+	if (rc == 0 && !(r->prot & PROT_READ))
+		rc = NB_OS_3(mprotect, start, bytes, PROT_READ);
+	if (rc == 0) {
+		memcpy((void *)fresh, (const void *)start, bytes);
+		rc = NB_OS_3(mprotect, fresh, bytes, r->prot);
+	}
+	if (rc == 0)
+		rc = NB_OS_5(mremap, fresh, bytes, bytes, MREMAP_MAYMOVE | MREMAP_FIXED, start);
+	return nb_os_failed(rc) ? rc : 0;
+}
+
+static int eject_here(struct nb_guest *g, uint64_t start, uint64_t end)
+{
+	struct nb_run run;
+	struct hold h;
+	long rc = 0;
+
+	hold(g, &h);
+	while (rc == 0 && nb_regions_run(&g->regions, start, end, &run)) {
+		rc = run.is_private ? copy_out(&run) : -ENOMEM;
+		if (rc == 0)
+			nb_call_forget(g, run.start, run.end);
+		start = run.end;
+	}
+	release(g, &h);
+	return (int)rc;
+}
+
 int nb_call_eject(struct nb_guest *g, uint64_t addr, uint64_t bytes)
 {
 	const uint64_t start = addr & ~(uint64_t)PAGE_MASK;
 	const uint64_t end = whole(addr + bytes);
+	int rc;
 
 	if (g->regions.nr == 0 || end <= start || !nb_regions_touch(&g->regions, start, end))
 		return 0;
-	return nb_ask(g, &(struct nb_wish){.kind = NB_REQUEST_EJECT, .start = start, .end = end});
+	rc = nb_ask(g, &(struct nb_wish){.kind = NB_REQUEST_EJECT, .start = start, .end = end});
+	return rc == 0 ? 0 : eject_here(g, start, end);
 }
 
 /* The table must have room for the cuts at both ends. */
 static int make_room(struct nb_guest *g, uint64_t addr, uint64_t bytes)
 {
 	return nb_regions_can_cut(&g->regions) ? 0 : nb_call_eject(g, addr, bytes);
-}
-
-static void uncount(void *ctx, struct nb_region *r, uint64_t start, uint64_t end)
-{
-	struct nb_live_stats *s = ctx;
-
-	nb_stat_sub(&s->managed_bytes, end - start);
-	if (r->flags & NB_REGION_PRIVATE)
-		nb_stat_sub(&s->private_bytes, end - start);
-}
-
-/* The lock is held. */
-static void forget(struct nb_guest *g, uint64_t start, uint64_t end)
-{
-	nb_regions_each(&g->regions, start, end, uncount, nb_guest_stats(g));
-	nb_regions_forget(&g->regions, start, end);
 }
 
 /* ---- munmap, and mmap over something ---- */
@@ -102,7 +150,7 @@ long nb_call_munmap(struct nb_guest *g, uint64_t addr, uint64_t bytes)
 	hold(g, &h);
 	rc = NB_OS_2(munmap, addr, bytes);
 	if (rc == 0)
-		forget(g, addr, addr + whole(bytes));
+		nb_call_forget(g, addr, addr + whole(bytes));
 	release(g, &h);
 	nb_nudge(g);
 	return rc;
@@ -119,7 +167,7 @@ static long mmap_over(struct nb_guest *g, uint64_t addr, uint64_t bytes, int pro
 	hold(g, &h);
 	rc = NB_OS_6(mmap, addr, bytes, prot, flags, fd, offset);
 	if (!nb_os_failed(rc))
-		forget(g, addr, addr + whole(bytes));
+		nb_call_forget(g, addr, addr + whole(bytes));
 	release(g, &h);
 	return rc;
 }
@@ -215,8 +263,7 @@ long nb_call_mprotect(struct nb_guest *g, uint64_t addr, uint64_t bytes, int pro
 
 	if (!concerns(g, addr, bytes))
 		return NB_OS_3(mprotect, addr, bytes, prot);
-	/* Memory for code stays what it was. */
-	if ((prot & PROT_EXEC) || !nb_regions_can_cut(&g->regions)) {
+	if (!nb_regions_can_cut(&g->regions)) {
 		if (nb_call_eject(g, addr, bytes) != 0)
 			return -ENOMEM;
 		return NB_OS_3(mprotect, addr, bytes, prot);
@@ -227,8 +274,7 @@ long nb_call_mprotect(struct nb_guest *g, uint64_t addr, uint64_t bytes, int pro
 		nb_regions_cut(&g->regions, addr);
 		nb_regions_cut(&g->regions, end);
 		nb_regions_each(&g->regions, addr, end, set_prot, &prot);
-		nb_regions_merge(&g->regions, addr);
-		nb_regions_merge(&g->regions, end);
+		nb_regions_merge(&g->regions, addr, end);
 	}
 	release(g, &h);
 	return rc;
@@ -255,7 +301,7 @@ static long shrink(struct nb_guest *g, uint64_t old, uint64_t old_bytes, uint64_
 	hold(g, &h);
 	rc = NB_OS_5(mremap, old, old_bytes, bytes, flags, 0);
 	if (!nb_os_failed(rc) && bytes < old_bytes)
-		forget(g, old + bytes, old + old_bytes);
+		nb_call_forget(g, old + bytes, old + old_bytes);
 	release(g, &h);
 	nb_nudge(g);
 	return rc;
@@ -266,7 +312,7 @@ static void forget_target(struct nb_guest *g, uint64_t to, uint64_t bytes)
 	struct hold h;
 
 	hold(g, &h);
-	forget(g, to, to + whole(bytes));
+	nb_call_forget(g, to, to + whole(bytes));
 	release(g, &h);
 }
 
@@ -340,7 +386,7 @@ long nb_call_set_mempolicy(
 
 /* ---- stepping back ---- */
 
-void nb_call_stop(struct nb_guest *g, int note)
+void nb_call_stop(struct nb_guest *g, int note, bool for_good)
 {
 	if (note >= 0)
 		nb_guest_note(g, (enum nb_note)note);
@@ -350,5 +396,10 @@ void nb_call_stop(struct nb_guest *g, int note)
 		nb_futex_wait(&g->agent_tid, tid, 1000000);
 	for (uint32_t tid; (tid = atomic_load(&g->watchdog_tid)) != 0;)
 		nb_futex_wait(&g->watchdog_tid, tid, 1000000);
-	atomic_store(&g->state, NB_GUEST_OFF);
+	atomic_store(&g->stop, 0);
+	atomic_store(&g->watch_word, 0);
+	if (for_good)
+		atomic_store(&g->state, NB_GUEST_OFF);
+	else if (g->session != NULL)
+		atomic_store(&g->state, NB_GUEST_READY);
 }

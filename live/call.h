@@ -23,9 +23,15 @@ long nb_call_mbind(struct nb_guest *g, uint64_t addr, uint64_t bytes, int mode,
 long nb_call_set_mempolicy(
 	struct nb_guest *g, int mode, const unsigned long *nodes, unsigned long max_node);
 
+/* The range is not managed any more: table and counters follow. The regions' lock is held. */
+void nb_call_forget(struct nb_guest *g, uint64_t start, uint64_t end);
+
 /* Make what is managed in the range ordinary memory before a call that needs it so. 0 or -errno. */
 int nb_call_eject(struct nb_guest *g, uint64_t addr, uint64_t bytes);
-/* All managed memory becomes private, both helpers end, and nothing is managed any more. */
-void nb_call_stop(struct nb_guest *g, int note);
+/*
+ * All managed memory becomes private, and both helpers end; for_good: nothing will be managed any
+ * more, else the next large mapping starts them anew. note: enum nb_note, or -1.
+ */
+void nb_call_stop(struct nb_guest *g, int note, bool for_good);
 
 #endif

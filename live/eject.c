@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * eject: managed memory becomes ordinary anonymous memory again, for calls that only that can serve
- * (mlock, most of mremap, MADV_WIPEONFORK ...). Block by block: write-protect it (writers wait,
+ * (mlock, most of mremap, MADV_WIPEONFORK ...). Write-protect it (writers wait,
  * readers go on), copy it to fresh memory, move that over it in one step, wake the writers.
  */
 #include <errno.h>
@@ -42,96 +42,114 @@ static long fill(
 	const struct nb_backing *b = &a->guest->regions.backing[r->backing];
 	long rc = b->fd >= 0 ? copy_file(b->fd, r, start, end, to) : -EBADF;
 
-	if (rc != 0 || !(r->flags & NB_REGION_PRIVATE))
-		return rc;
-	return r->prot & PROT_READ ? copy_own(a, start, end, to) : -EACCES;
+	if (rc == 0 && (r->flags & NB_REGION_PRIVATE) && !(r->prot & PROT_READ))
+		rc = -EACCES;
+	for (uint64_t at = start, last; rc == 0 && (r->flags & NB_REGION_PRIVATE) && at < end;
+		at = last) {
+		last = at + NB_HUGE_SIZE < end ? at + NB_HUGE_SIZE : end;
+		rc = copy_own(a, at, last, to + (at - start));
+	}
+	return rc;
 }
 
-static long swap_in(const struct nb_region *r, uint64_t start, uint64_t end, char *fresh)
+/* One step of the work on a run, for the part of it that one region holds. */
+struct step {
+	struct nb_agent *agent;
+	const struct nb_run *run;
+	char *fresh;
+	long rc;
+};
+
+static void protect(void *ctx, struct nb_region *r, uint64_t start, uint64_t end)
 {
-	const uint64_t bytes = end - start;
-	long rc = NB_OS_3(mprotect, fresh, bytes, r->prot);
+	struct step *s = ctx;
+	const int uffd = atomic_load(&s->agent->guest->uffd);
+	const bool is_private = r->flags & NB_REGION_PRIVATE;
+
+	if (s->rc == 0)
+		s->rc = nb_uffd_register(
+			uffd, start, end, is_private ? NB_UFFD_WP : NB_UFFD_MINOR | NB_UFFD_WP);
+	if (s->rc == 0)
+		s->rc = nb_uffd_protect(uffd, start, end, true);
+}
+
+static void unprotect(void *ctx, struct nb_region *r, uint64_t start, uint64_t end)
+{
+	struct step *s = ctx;
+	const int uffd = atomic_load(&s->agent->guest->uffd);
+
+	nb_uffd_protect(uffd, start, end, false);
+	nb_uffd_unregister(uffd, start, end);
+	if (!(r->flags & NB_REGION_PRIVATE))
+		nb_uffd_register(uffd, start, end, NB_UFFD_MINOR);
+}
+
+static void copy(void *ctx, struct nb_region *r, uint64_t start, uint64_t end)
+{
+	struct step *s = ctx;
+
+	if (s->rc == 0)
+		s->rc = fill(s->agent, r, start, end, s->fresh + (start - s->run->start));
+}
+
+static void advise(void *ctx, struct nb_region *r, uint64_t start, uint64_t end)
+{
+	(void)ctx;
+	nb_backing_advise(r, start, end);
+}
+
+static long swap_in(const struct nb_run *run, char *fresh)
+{
+	const uint64_t bytes = run->end - run->start;
+	long rc = NB_OS_3(mprotect, fresh, bytes, run->prot);
 
 	if (rc == 0)
-		rc = NB_OS_5(mremap, fresh, bytes, bytes, MREMAP_MAYMOVE | MREMAP_FIXED, start);
+		rc = NB_OS_5(
+			mremap, fresh, bytes, bytes, MREMAP_MAYMOVE | MREMAP_FIXED, run->start);
 	return nb_os_failed(rc) ? rc : 0;
 }
 
-static long replace(struct nb_agent *a, const struct nb_region *r, uint64_t start, uint64_t end)
+static void replace(struct nb_agent *a, struct step *s)
 {
-	const long fresh = NB_OS_6(mmap, 0, end - start, PROT_READ | PROT_WRITE,
+	struct nb_regions *t = &a->guest->regions;
+	const uint64_t bytes = s->run->end - s->run->start;
+	const long fresh = NB_OS_6(mmap, 0, bytes, PROT_READ | PROT_WRITE,
 		MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-	long rc;
 
-	if (nb_os_failed(fresh))
-		return fresh;
-	rc = fill(a, r, start, end, (char *)fresh);
-	if (rc == 0)
-		rc = swap_in(r, start, end, (char *)fresh);
-	if (rc != 0)
-		NB_OS_2(munmap, fresh, end - start);
-	else
-		nb_backing_advise(r, start, end);
-	return rc;
-}
-
-/* The lock is held. */
-static long eject_block(struct nb_agent *a, const struct nb_region *r, uint64_t start, uint64_t end)
-{
-	const int uffd = atomic_load(&a->guest->uffd);
-	const bool is_private = r->flags & NB_REGION_PRIVATE;
-	long rc = nb_uffd_register(
-		uffd, start, end, is_private ? NB_UFFD_WP : NB_UFFD_MINOR | NB_UFFD_WP);
-
-	if (rc != 0)
-		return rc;
-	rc = nb_uffd_protect(uffd, start, end, true);
-	if (rc == 0)
-		rc = replace(a, r, start, end);
-	if (rc != 0) {
-		nb_uffd_protect(uffd, start, end, false);
-		nb_uffd_unregister(uffd, start, end);
-		if (!is_private)
-			nb_uffd_register(uffd, start, end, NB_UFFD_MINOR);
+	if (nb_os_failed(fresh)) {
+		s->rc = fresh;
+		return;
 	}
-	nb_uffd_wake(uffd, start, end);
-	return rc;
+	s->fresh = (char *)fresh;
+	nb_regions_each(t, s->run->start, s->run->end, copy, s);
+	if (s->rc == 0)
+		s->rc = swap_in(s->run, s->fresh);
+	if (s->rc != 0)
+		NB_OS_2(munmap, fresh, bytes);
 }
 
-static void forget(struct nb_agent *a, const struct nb_region *r, uint64_t start, uint64_t end)
+/* The lock is held. One mapping comes out of it, as mremap wants. */
+static long eject_run(struct nb_agent *a, const struct nb_run *run)
 {
-	struct nb_live_stats *s = nb_guest_stats(a->guest);
+	struct nb_regions *t = &a->guest->regions;
+	struct step s = {.agent = a, .run = run};
+
+	nb_regions_each(t, run->start, run->end, protect, &s);
+	if (s.rc == 0)
+		replace(a, &s);
+	nb_regions_each(t, run->start, run->end, s.rc == 0 ? advise : unprotect, &s);
+	nb_uffd_wake(atomic_load(&a->guest->uffd), run->start, run->end);
+	return s.rc;
+}
+
+static void count(void *ctx, struct nb_region *r, uint64_t start, uint64_t end)
+{
+	struct nb_live_stats *s = ctx;
 
 	nb_stat_add(&s->ejected, end - start);
 	nb_stat_sub(&s->managed_bytes, end - start);
 	if (r->flags & NB_REGION_PRIVATE)
 		nb_stat_sub(&s->private_bytes, end - start);
-	nb_regions_forget(&a->guest->regions, start, end);
-	a->sweep = true;
-}
-
-/* The first block of [*start, end) that is managed: 1 when there was one, 0 none, or -errno. */
-static long eject_next(struct nb_agent *a, uint64_t *start, uint64_t end)
-{
-	struct nb_regions *t = &a->guest->regions;
-	const uint32_t i = nb_regions_index(t, *start);
-	struct nb_region r;
-	uint64_t last;
-	long rc;
-
-	if (i >= t->nr || t->region[i].start >= end)
-		return 0;
-	r = t->region[i];
-	*start = r.start > *start ? r.start : *start;
-	last = (*start & ~(uint64_t)NB_HUGE_MASK) + NB_HUGE_SIZE;
-	last = last < r.end ? last : r.end;
-	last = last < end ? last : end;
-	rc = eject_block(a, &r, *start, last);
-	if (rc != 0)
-		return rc;
-	forget(a, &r, *start, last);
-	*start = last;
-	return 1;
 }
 
 /* Without room in the table for cuts, whole regions are ejected. */
@@ -153,15 +171,22 @@ int nb_backing_eject(struct nb_agent *a, uint64_t start, uint64_t end)
 {
 	struct nb_regions *t = &a->guest->regions;
 	struct nb_signals signals;
-	long rc;
+	struct nb_run run;
+	long rc = 0;
 
 	if (!a->has_wp || atomic_load(&a->guest->uffd) < 0)
 		return -ENOMEM;
 	nb_lock(&t->lock, &signals);
 	widen(t, &start, &end);
-	do
-		rc = eject_next(a, &start, end);
-	while (rc > 0);
+	while (rc == 0 && nb_regions_run(t, start, end, &run)) {
+		rc = eject_run(a, &run);
+		if (rc != 0)
+			break;
+		nb_regions_each(t, run.start, run.end, count, nb_guest_stats(a->guest));
+		nb_regions_forget(t, run.start, run.end);
+		start = run.end;
+	}
 	nb_unlock(&t->lock, &signals);
+	a->sweep = true;
 	return (int)rc;
 }

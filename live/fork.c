@@ -180,7 +180,7 @@ HOOK int prctl(int option, ...)
 		a[i] = va_arg(args, unsigned long);
 	va_end(args);
 	if (option == PR_SET_SECCOMP)
-		nb_call_stop(nb_shim_guest(), NB_NOTE_SECCOMP);
+		nb_call_stop(nb_shim_guest(), NB_NOTE_SECCOMP, true);
 	if (real_prctl == NULL) {
 		const long rc = nb_arch_syscall(
 			SYS_prctl, option, (long)a[0], (long)a[1], (long)a[2], (long)a[3], 0);

@@ -319,8 +319,7 @@ static void now_shared(struct nb_regions *t, uint64_t start, uint64_t end)
 	r = nb_region_at(t, start);
 	r->flags &= (uint8_t)~NB_REGION_PRIVATE;
 	atomic_fetch_add(&t->version, 2);
-	nb_regions_merge(t, end);
-	nb_regions_merge(t, start);
+	nb_regions_merge(t, start, end);
 }
 
 /* Readable memory whose file is ours. */

@@ -65,7 +65,7 @@ struct nb_region *nb_region_at(struct nb_regions *t, uint64_t addr)
 uint16_t nb_backing_free(const struct nb_regions *t)
 {
 	for (uint16_t i = 0; i < NB_MAX_BACKINGS; i++)
-		if (t->backing[i].fd == NB_FD_FREE && t->backing[i].users == 0)
+		if (t->backing[i].fd < 0 && t->backing[i].users == 0)
 			return i;
 	return NB_NO_BACKING;
 }
@@ -181,7 +181,7 @@ static bool continues(const struct nb_region *a, const struct nb_region *b)
 	       a->flags == b->flags && a->offset + (a->end - a->start) == b->offset;
 }
 
-void nb_regions_merge(struct nb_regions *t, uint64_t at)
+static void merge_at(struct nb_regions *t, uint64_t at)
 {
 	const uint32_t i = nb_regions_index(t, at);
 	const bool trimmed = i < t->nr && t->backing[t->region[i].backing].trimmed;
@@ -193,6 +193,39 @@ void nb_regions_merge(struct nb_regions *t, uint64_t at)
 	erase(t, i);
 	t->backing[t->region[i - 1].backing].trimmed = trimmed;
 	set_range(t, &t->region[i - 1], t->region[i - 1].start, end);
+}
+
+void nb_regions_merge(struct nb_regions *t, uint64_t start, uint64_t end)
+{
+	uint64_t at = end;
+
+	/* From the end, so that indexes before it stay good. */
+	while (at > start) {
+		const uint32_t i = nb_regions_index(t, at - 1);
+
+		merge_at(t, at);
+		if (i >= t->nr || t->region[i].start >= at)
+			break;
+		at = t->region[i].start;
+	}
+	merge_at(t, start);
+}
+
+bool nb_regions_run(const struct nb_regions *t, uint64_t start, uint64_t end, struct nb_run *run)
+{
+	uint32_t i = nb_regions_index(t, start);
+	const struct nb_region *r = &t->region[i];
+
+	if (i >= t->nr || r->start >= end)
+		return false;
+	*run = (struct nb_run){
+		r->start > start ? r->start : start, r->end, r->prot, r->flags & NB_REGION_PRIVATE};
+	for (i++, r++; i < t->nr && r->start == run->end && r->prot == run->prot; i++, r++) {
+		run->end = r->end;
+		run->is_private &= (r->flags & NB_REGION_PRIVATE) != 0;
+	}
+	run->end = run->end < end ? run->end : end;
+	return true;
 }
 
 void nb_regions_each(struct nb_regions *t, uint64_t start, uint64_t end, nb_region_fn fn, void *ctx)

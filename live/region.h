@@ -96,8 +96,9 @@ int nb_regions_cut(struct nb_regions *t, uint64_t at);
 /* True when there is room for the two cuts that a call on a range may need. */
 bool nb_regions_can_cut(const struct nb_regions *t);
 
-/* Make one region of the two that meet at `at`, where they are alike and their files go on. */
-void nb_regions_merge(struct nb_regions *t, uint64_t at);
+/* Make one region of those that meet in [start, end], where they are alike and their files go on.
+ */
+void nb_regions_merge(struct nb_regions *t, uint64_t start, uint64_t end);
 
 /*
  * Forget [start, end), cutting regions at its ends (a region that cannot be cut, because the table
@@ -105,6 +106,16 @@ void nb_regions_merge(struct nb_regions *t, uint64_t at);
  * without users are left to the agent, which frees them (nb_backings_sweep).
  */
 void nb_regions_forget(struct nb_regions *t, uint64_t start, uint64_t end);
+
+/* Managed memory that becomes one mapping again: regions that touch and have the same rights. */
+struct nb_run {
+	uint64_t start, end;
+	uint8_t prot;
+	bool is_private; /* all of it */
+};
+
+/* The first run in [start, end), cut to it: false when there is none. */
+bool nb_regions_run(const struct nb_regions *t, uint64_t start, uint64_t end, struct nb_run *run);
 
 /* Call fn for each region that meets [start, end), with the part that does. fn may change flags and
  * rights. */

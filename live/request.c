@@ -25,8 +25,11 @@ static struct nb_request *claim(struct nb_guest *g)
 	return NULL;
 }
 
+/* A child that a fork made unseen has a copy of all this, and no helpers. */
 static bool helpers_there(struct nb_guest *g)
 {
+	if ((uint32_t)NB_OS_0(getpid) != g->pid)
+		return false;
 	return atomic_load(&g->agent_tid) != 0 || atomic_load(&g->watchdog_tid) != 0;
 }
 
@@ -65,15 +68,16 @@ int nb_ask(struct nb_guest *g, const struct nb_wish *wish)
 {
 	const bool must = wish->kind != NB_REQUEST_ADOPT;
 	struct nb_signals signals;
-	struct nb_request *r;
+	struct nb_request *r = NULL;
 	int answer;
 
-	if (!helpers_there(g))
-		return -EAGAIN;
-	r = claim(g);
-	if (r == NULL)
-		return -EAGAIN;
 	nb_signals_block(&signals);
+	while (helpers_there(g) && (r = claim(g)) == NULL && must)
+		nb_futex_wait(&g->request[0].state, NB_REQUEST_PENDING, ms / 10);
+	if (r == NULL) {
+		nb_signals_restore(&signals);
+		return -EAGAIN;
+	}
 	r->wish = *wish;
 	r->asked_ns = nb_os_now_ns();
 	atomic_store(&r->state, NB_REQUEST_PENDING);

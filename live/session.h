@@ -83,6 +83,9 @@ extern const struct nb_live_stat_info nb_live_stat_table[NB_NR_LIVE_STATS];
 	X(NO_THREAD, "the agent's thread could not be started")                                    \
 	X(NO_MEMORY, "memory for the engine ran out")                                              \
 	X(OVERCOMMIT, "strict overcommit (vm.overcommit_memory=2): memory is left alone")          \
+	X(RLIMIT_DATA, "a limit on data (ulimit -d): memory is left alone")                        \
+	X(CREDENTIALS,                                                                             \
+		"the program changed who it is: memory managed before that is not any more")       \
 	X(MAX_REGIONS, "the bound on regions was reached")                                         \
 	X(MAX_MAPS, "vm.max_map_count is near: no more regions")                                   \
 	X(POLICY, "the program has a memory policy of its own: its pages are not moved")           \

@@ -172,7 +172,7 @@ HOOK long syscall(long n, ...)
 	if (nb_shim_is_fork(n, a))
 		return answer(nb_shim_fork_by_number(n, a));
 	if (n == SYS_seccomp && nb_shim_seccomp_filters(a[0], a[1]))
-		nb_call_stop(&guest, NB_NOTE_SECCOMP);
+		nb_call_stop(&guest, NB_NOTE_SECCOMP, true);
 	return answer(by_number(n, a));
 }
 
@@ -212,5 +212,6 @@ __attribute__((constructor)) static void begin(void)
 	n = NB_OS_3(sched_getaffinity, 0, sizeof(guest.cpu_mask), guest.cpu_mask);
 	guest.nr_cpu_mask = n > 0 ? (uint32_t)n : 0;
 	nb_shim_fork_init();
+	nb_shim_identity_init();
 	atomic_store(&guest.state, NB_GUEST_READY);
 }

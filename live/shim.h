@@ -12,6 +12,8 @@ long nb_arch_call(long n, long a, long b, long c, long d, long e, long f);
 
 /* Find libc's own functions and ask to be told of forks. Once, from the constructor. */
 void nb_shim_fork_init(void);
+/* Find libc's functions that change who the process is. Once, from the constructor. */
+void nb_shim_identity_init(void);
 /* A system call that copies this address space, and making it. */
 bool nb_shim_is_fork(long n, const long *a);
 long nb_shim_fork_by_number(long n, const long *a);

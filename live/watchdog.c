@@ -9,6 +9,7 @@
  * left.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -86,7 +87,7 @@ static bool program_gone(struct nb_guest *g)
 	struct stat st;
 	const long fd = NB_OS_4(openat, g->proc_fd, "task", 0, 0);
 	char text[512];
-	long n;
+	long n, stat_fd;
 	const char *p;
 
 	if (fd < 0)
@@ -95,7 +96,11 @@ static bool program_gone(struct nb_guest *g)
 	NB_OS_1(close, fd);
 	if (n != 0 || st.st_nlink > 2 + 3)
 		return false;
-	n = nb_os_read_file("/proc/self/stat", text, sizeof(text) - 1);
+	stat_fd = NB_OS_4(openat, g->proc_fd, "stat", O_RDONLY | O_CLOEXEC, 0);
+	if (stat_fd < 0)
+		return false;
+	n = NB_OS_3(read, stat_fd, text, sizeof(text) - 1);
+	NB_OS_1(close, stat_fd);
 	if (n <= 0)
 		return false;
 	text[n] = '\0';

@@ -374,7 +374,7 @@ static void kernel_access(void)
 	say_rc("process_vm_readv",
 		process_vm_readv(getpid(), &to, 1, &from, 1, 0) == (ssize_t)AREA);
 	printf("same: %d\n", memcmp(p, q, AREA) == 0);
-	say_rc("beyond", syscall(SYS_read, pipes[0], 16L, 1L));
+	say_rc("beyond", syscall(SYS_pread64, fd, 16L, 1L, 0L));
 }
 
 const struct scenario conform_memory[] = {
