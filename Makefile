@@ -20,7 +20,7 @@ $(BUILD)/build.ninja:
 
 help:
 	@sed -n 's/^#   /  /p' Makefile
-	@echo 'Targets: all demo check fidelity bench fuzz asan format lint install clean'
+	@echo 'Targets: all demo check fidelity bench fuzz asan format lint lab lab-deps install clean'
 
 demo:
 	@tools/install-deps build

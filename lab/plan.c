@@ -296,14 +296,28 @@ static uint32_t whole_latency(double ns)
 	return (uint32_t)(ns < 1 ? 1 : ns > MOST_LATENCY_NS ? MOST_LATENCY_NS : ns + 0.5);
 }
 
+/*
+ * The kernel makes tiers of what it is told. Where a machine has a slower tier that costs no more
+ * (this lab's own machines: the emulator knows no distance), tell what the distance says.
+ */
+static double told_latency(const struct sim_model *m, unsigned int from, unsigned int to)
+{
+	const unsigned int nr = m->topo.nr_nodes;
+	const double own = m->latency_ns[(size_t)from * nr + from],
+		     said = m->latency_ns[(size_t)from * nr + to];
+
+	if (m->topo.nodes[to].tier <= m->topo.nodes[from].tier || said > own)
+		return said;
+	return own * nb_distance(&m->topo, from, to) / NB_DISTANCE_LOCAL;
+}
+
 static void plan_attributes(struct lab_plan *p, const struct sim_model *m)
 {
 	for (unsigned int from = 0; from < p->nr_nodes; from++) {
 		for (unsigned int to = 0; to < p->nr_nodes; to++) {
 			const unsigned int i = index_of(p, from), j = index_of(p, to);
 
-			p->latency_ns[from][to] =
-				whole_latency(m->latency_ns[(size_t)i * m->topo.nr_nodes + j]);
+			p->latency_ns[from][to] = whole_latency(told_latency(m, i, j));
 			p->bandwidth_mib_s[from][to] = grained_bandwidth(route_bandwidth(m, i, j));
 		}
 	}

@@ -167,6 +167,20 @@ static void nodes_without_cpus_have_tiers(void **state)
 	has_not("initiator=2,target");
 }
 
+static void a_slower_tier_is_told_as_such(void **state)
+{
+	(void)state;
+	assert_int_equal(
+		make("[machine]\ntopology = 2 nodes x 2 cpus x 640M + 1 node x 512M at 40\n"
+		     "[memory]\nlatency_ns = 100\n"
+		     "[latency]\n0 = 100 100 100\n1 = 100 100 100\n",
+			&none),
+		0);
+	assert_int_equal(plan.latency_ns[0][1], 100);
+	assert_int_equal(plan.latency_ns[0][2], 400);
+	assert_int_equal(plan.latency_ns[1][2], 400);
+}
+
 static void nodes_without_memory(void **state)
 {
 	(void)state;
@@ -279,6 +293,7 @@ int main(void)
 		cmocka_unit_test(unequal_nodes_share_no_socket),
 		cmocka_unit_test(memory_is_scaled),
 		cmocka_unit_test(nodes_without_cpus_have_tiers),
+		cmocka_unit_test(a_slower_tier_is_told_as_such),
 		cmocka_unit_test(nodes_without_memory),
 		cmocka_unit_test(hmat_on_request),
 		cmocka_unit_test(nodes_are_numbered_as_the_kernel_does),
