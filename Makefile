@@ -10,9 +10,9 @@ NINJA = ninja -C $(BUILD)
 
 .PHONY: all help demo check fidelity bench fuzz asan format lint lab lab-deps install clean
 
-# The command alone; the tests are built by `make check`.
+# The command and what it loads; the tests are built by `make check`.
 all: $(BUILD)/build.ninja
-	@$(NINJA) numabal
+	@$(NINJA) command
 
 $(BUILD)/build.ninja:
 	@command -v meson >/dev/null || tools/install-deps build

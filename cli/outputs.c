@@ -5,16 +5,7 @@
 #include <stdlib.h>
 #include "../engine/why.h"
 #include "../report/csv.h"
-#if __has_include("../report/html.h")
 #include "../report/html.h"
-#else
-static int report_html(FILE *f, const struct report_set *set)
-{
-	(void)f;
-	(void)set;
-	return -ENOSYS;
-}
-#endif
 #include "../report/json.h"
 #include "../report/table.h"
 #include "plan.h"
