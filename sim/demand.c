@@ -243,17 +243,25 @@ static void random_want(const struct sim_world *w, const struct sim_thread *t, s
 
 /* ---- all threads ---- */
 
+/* Less than this of a CPU's time is no change: shares and queues settle on each other within a few
+ * ticks. */
+static const float SETTLED = 1e-3f;
+
 static bool same_mix(const struct sim_mix *a, const struct sim_mix *b)
 {
-	return a->nr == b->nr && !memcmp(a->node, b->node, a->nr * sizeof(a->node[0])) &&
-	       !memcmp(a->share, b->share, a->nr * sizeof(a->share[0]));
+	if (a->nr != b->nr || memcmp(a->node, b->node, a->nr * sizeof(a->node[0])))
+		return false;
+	for (unsigned int k = 0; k < a->nr; k++)
+		if (fabsf(a->share[k] - b->share[k]) > SETTLED)
+			return false;
+	return true;
 }
 
 static bool still_in_run(const struct sim_world *w, const struct sim_thread *t)
 {
-	return t->rate_epoch == w->epoch && t->want.nr == 1 && t->clean_gen == t->area->gen &&
-	       t->mix.nr == 1 && t->want.node[0] == t->mix.node[0] &&
-	       t->pos + t->rate * w->tick_ns <= t->clean_end;
+	return t->load->phases[t->in_phase].compute_ns <= 0 && t->rate_epoch == w->epoch &&
+	       t->want.nr == 1 && t->clean_gen == t->area->gen && t->mix.nr == 1 &&
+	       t->want.node[0] == t->mix.node[0] && t->pos + t->rate * w->tick_ns <= t->clean_end;
 }
 
 static void update_want(struct sim_world *w, struct sim_thread *t)
@@ -268,11 +276,12 @@ static void update_want(struct sim_world *w, struct sim_thread *t)
 			sweep_want(w, t, &want);
 	} else if (is_random(kind)) {
 		if (t->own_version == t->own->version &&
-			(!t->all || t->all_version == t->all->version) && t->rate_epoch == w->epoch)
+			(!t->all || t->all_version == t->all->version) && t->want_epoch == w->epoch)
 			return;
 		random_mix(w, t);
 		random_want(w, t, &want);
 	}
+	t->want_epoch = w->epoch;
 	if (same_mix(&want, &t->want))
 		return;
 	t->want = want;

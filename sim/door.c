@@ -193,8 +193,7 @@ static int door_split(void *ctx, uint32_t mm, uint64_t addr, bool keep_armed)
 	b = sim_block_of(a, addr - a->va);
 	if (!(a->blocks[b].flags & SIM_B_HUGE))
 		return -EINVAL;
-	sim_block_set(w, a, b, a->blocks[b].node,
-		keep_armed && a->blocks[b].flags & SIM_B_ARMED ? SIM_B_ARMED : 0);
+	sim_block_split(w, a, b, keep_armed);
 	w->was_split = true;
 	return 0;
 }

@@ -259,6 +259,12 @@ void sim_block_set(
 		sim_regions_block(w, a, b, 1);
 }
 
+void sim_block_split(struct sim_world *w, struct sim_area_state *a, uint32_t b, bool keep_armed)
+{
+	sim_block_set(w, a, b, a->blocks[b].node,
+		keep_armed && a->blocks[b].flags & SIM_B_ARMED ? SIM_B_ARMED : 0);
+}
+
 void sim_pages_drop(struct sim_world *w, struct sim_area_state *a)
 {
 	for (uint32_t b = 0; b < a->nr_blocks; b++)
@@ -335,6 +341,44 @@ int sim_alloc_node(const struct sim_world *w, int wanted, uint64_t pages)
 		}
 	}
 	return best;
+}
+
+/* The node of the slowest tier that has room, the emptiest among several; -1 when memory is out. */
+static int slowest_node(const struct sim_world *w, uint64_t pages)
+{
+	const struct nb_node *nodes = w->model->topo.nodes;
+	int best = -1;
+
+	for (unsigned int n = 0; n < w->nr_nodes; n++) {
+		if (node_free(w, n) < pages)
+			continue;
+		if (best < 0 || nodes[n].tier > nodes[best].tier ||
+			(nodes[n].tier == nodes[best].tier &&
+				node_free(w, n) > node_free(w, (unsigned int)best)))
+			best = (int)n;
+	}
+	return best;
+}
+
+static bool has_lower_tier(const struct sim_world *w)
+{
+	for (unsigned int n = 0; n < w->nr_nodes; n++)
+		if (w->model->topo.nodes[n].tier > 0 && w->node_capacity[n])
+			return true;
+	return false;
+}
+
+int sim_area_preload(struct sim_world *w, struct sim_area_state *a)
+{
+	for (uint32_t b = 0; has_lower_tier(w) && b < a->nr_blocks; b++) {
+		const bool huge = a->load->thp == SIM_THP_ALWAYS && sim_block_whole(a, b);
+		const int node = slowest_node(w, sim_block_pages(a, b));
+
+		if (node < 0)
+			return -ENOSPC;
+		sim_block_set(w, a, b, node, huge ? SIM_B_HUGE : 0);
+	}
+	return 0;
 }
 
 static const char *check_alike(const struct sim_area_state *a, uint32_t b)

@@ -24,7 +24,7 @@ void sim_fail(struct sim_world *w, int err, const char *text)
 
 /* ---- processes ---- */
 
-int sim_process_map(struct sim_world *w, struct sim_process *p, uint32_t area)
+static int map_area(struct sim_world *w, struct sim_process *p, uint32_t area)
 {
 	struct sim_mapping *m = &p->map[area];
 
@@ -34,11 +34,22 @@ int sim_process_map(struct sim_world *w, struct sim_process *p, uint32_t area)
 		    NB_VMA_READ | NB_VMA_WRITE, (uint64_t)w->now_ns))
 		return -ENOMEM;
 	m->mapped = true;
-	m->area->mappings++;
+	if (!m->area->mappings++ && w->load->preload_lower_tier && sim_area_preload(w, m->area))
+		return -ENOSPC;
 	if (m->area->load->policy.mode != NB_POLICY_DEFAULT)
 		return nb_vma_policy(w->engine, p->mm, m->area->va, m->area->va + m->area->bytes,
 			&m->area->load->policy, false, (uint64_t)w->now_ns);
 	return 0;
+}
+
+void sim_process_map(struct sim_world *w, struct sim_process *p, uint32_t area)
+{
+	const int err = map_area(w, p, area);
+
+	if (err)
+		sim_fail(w, err,
+			err == -ENOSPC ? "the simulated machine is out of memory"
+				       : "an area could not be mapped");
 }
 
 void sim_process_unmap(struct sim_world *w, struct sim_process *p, uint32_t area)
@@ -65,8 +76,8 @@ static void start_process(struct sim_world *w, struct sim_process *p)
 	w->waiting_processes--;
 	w->live_processes++;
 	for (uint32_t i = 0; p->mm && i < load->nr_areas && !w->error; i++)
-		if (!load->areas[i].late && sim_process_map(w, p, i))
-			sim_fail(w, -ENOMEM, "an area could not be mapped");
+		if (!load->areas[i].late)
+			sim_process_map(w, p, i);
 	for (uint32_t i = 0; p->mm && i < load->nr_threads && !w->error; i++) {
 		struct sim_thread *t = &w->threads[load->first_thread + i];
 

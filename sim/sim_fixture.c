@@ -3,6 +3,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <string.h>
 #include <cmocka.h>
 
@@ -118,6 +119,63 @@ void try_check(struct sim_try *t)
 		wrong = sim_sched_check(&t->w);
 	if (wrong)
 		fail_msg("at %.3f s: %s", t->w.now_ns / 1e9, wrong);
+}
+
+void try_open_nodes(struct sim_try *t, const char *area, const char *system, const char *set)
+{
+	char job[256];
+
+	snprintf(job, sizeof(job),
+		"[p]\nthreads = 4\ncpus = node:thread\narea = a %s\nphase = compute time=1000\n",
+		area);
+	try_make(t, SIM_FOUR, job, system);
+	if (set)
+		try_set(t, set);
+	try_open(t);
+	try_tick(t);
+	for (int i = 0; i < 4; i++) {
+		assert_int_equal(t->w.threads[i].node, i);
+		t->w.threads[i].area = &t->w.areas[0];
+		t->w.threads[i].debt_ns = 0;
+	}
+}
+
+double try_touch(struct sim_try *t, int thread, uint64_t offset, uint64_t end)
+{
+	const double ns =
+		sim_touch_block(&t->w, &t->w.threads[thread], offset, end, NB_FAULT_WRITE);
+
+	assert_true(ns >= 0);
+	return ns;
+}
+
+double try_arm(struct sim_try *t, uint64_t start, uint64_t end)
+{
+	const struct nb_policy noop = {.mode = NB_POLICY_NOOP};
+	const uint64_t va = t->w.areas[0].va;
+
+	t->w.kernel_ns = 0;
+	assert_int_equal(nb_vma_policy(t->w.engine, t->w.processes[0].mm, va + start, va + end,
+				 &noop, true, (uint64_t)t->w.now_ns),
+		0);
+	return t->w.kernel_ns;
+}
+
+int try_node_of(const struct sim_try *t, uint64_t offset)
+{
+	const uint16_t pte = sim_pte_get(&t->w, &t->w.areas[0], offset);
+
+	return pte & SIM_PTE_PRESENT ? pte & SIM_PTE_NODE : -1;
+}
+
+bool try_is_armed(const struct sim_try *t, uint64_t offset)
+{
+	return sim_pte_get(&t->w, &t->w.areas[0], offset) & SIM_PTE_ARMED;
+}
+
+const struct nb_counters *try_counters(const struct sim_try *t)
+{
+	return nb_engine_counters(t->w.engine);
 }
 
 uint64_t try_pages(const struct sim_try *t)

@@ -10,6 +10,11 @@
 
 /* A machine on which nothing happens but the job: for the end of a machine file. */
 #define SIM_QUIET "[scheduler]\nwander_per_min = 0\nsteal_per_s = 0\n"
+#define SIM_FOUR  "[machine]\ntopology = 4 nodes x 1 cpu x 256M\n" SIM_QUIET
+
+enum { SIM_MB2 = 2 << 20 };
+
+#define assert_ns(a, b) assert_true(fabs((a) - (b)) < 1e-3)
 
 struct sim_try {
 	struct sim_model model;
@@ -45,6 +50,21 @@ void try_check(struct sim_try *t);
 
 /* The whole in one: make, run, compare nothing; the caller frees t. */
 void try_job(struct sim_try *t, const char *machine, const char *job, const char *system);
+
+/*
+ * Four nodes of 256M and a process with one thread on each, which leaves memory alone: the test
+ * touches for it. `area`: size=... of its area; `set`: as try_set, or NULL. One tick has passed.
+ */
+void try_open_nodes(struct sim_try *t, const char *area, const char *system, const char *set);
+/* The thread touches [offset, end) of the first area, inside one block; ns of kernel work. */
+double try_touch(struct sim_try *t, int thread, uint64_t offset, uint64_t end);
+/* mbind(MPOL_MF_LAZY | MPOL_NOOP) by the first process: arms that part of its first area and
+ * changes nothing else; ns of kernel work. */
+double try_arm(struct sim_try *t, uint64_t start, uint64_t end);
+/* Of a page of the first area: its node, -1 = absent. */
+int try_node_of(const struct sim_try *t, uint64_t offset);
+bool try_is_armed(const struct sim_try *t, uint64_t offset);
+const struct nb_counters *try_counters(const struct sim_try *t);
 
 /* Pages that areas have, as counted entry by entry. */
 uint64_t try_pages(const struct sim_try *t);

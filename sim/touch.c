@@ -124,6 +124,21 @@ static int wanted_huge_node(struct sim_world *w, const struct sim_thread *t, uin
 		w->engine, t->task, vma_at(t, offset), t->area->va + offset, t->node);
 }
 
+/* A huge page needs 2 MiB of one VMA: an mbind of part of them leaves small pages. */
+static bool fits_huge(const struct sim_thread *t, uint32_t b)
+{
+	uint64_t start, end;
+
+	sim_block_range(t->area, b, &start, &end);
+	return end - start == NB_HUGE_SIZE && vma_at(t, start) == vma_at(t, end - 1);
+}
+
+static int not_mapped(struct sim_world *w)
+{
+	sim_fail(w, -EFAULT, "a thread touches memory that another has unmapped");
+	return -1;
+}
+
 static double appear_cost(const struct sim_world *w, int pages)
 {
 	return w->model->page_fault + pages * (double)NB_PAGE_SIZE * 1e9 / w->model->clear_rate;
@@ -134,9 +149,11 @@ static int appear(struct sim_world *w, struct sim_thread *t, uint64_t offset)
 {
 	struct sim_area_state *a = t->area;
 	const uint32_t b = sim_block_of(a, offset);
-	const bool empty = a->blocks[b].present == 0 && sim_block_whole(a, b);
+	const bool empty = a->blocks[b].present == 0 && fits_huge(t, b);
 	int node;
 
+	if (!vma_at(t, offset))
+		return not_mapped(w);
 	if (empty && a->load->thp == SIM_THP_ALWAYS) {
 		node = sim_alloc_node(w, wanted_huge_node(w, t, offset), NB_HUGE_PAGES);
 		if (node >= 0) {
@@ -158,7 +175,8 @@ static int appear(struct sim_world *w, struct sim_thread *t, uint64_t offset)
 
 /* ---- hint faults ---- */
 
-static void execute_move(struct sim_world *w, struct sim_thread *t, uint64_t offset, uint16_t pte)
+/* Returns what it cost; a move that fails for want of a page fails before anything is copied. */
+static double execute_move(struct sim_world *w, struct sim_thread *t, uint64_t offset, uint16_t pte)
 {
 	struct sim_area_state *a = t->area;
 	const struct nb_move_request r = w->move;
@@ -167,7 +185,7 @@ static void execute_move(struct sim_world *w, struct sim_thread *t, uint64_t off
 	w->move_wanted = false;
 	if (w->node_capacity[node] - w->node_used[node] < r.pages) {
 		nb_move_done(w->engine, &r, 0, NB_MOVE_NO_MEMORY, (uint64_t)w->now_ns);
-		return;
+		return w->model->move_fixed;
 	}
 	if (r.huge)
 		sim_block_set(w, a, sim_block_of(a, offset), node, SIM_B_HUGE);
@@ -175,6 +193,7 @@ static void execute_move(struct sim_world *w, struct sim_thread *t, uint64_t off
 		sim_pte_set(w, a, offset, (uint16_t)((pte & ~SIM_PTE_NODE) | node));
 	w->copied[r.node_from * (int)w->nr_nodes + node] += (double)r.pages * NB_PAGE_SIZE;
 	nb_move_done(w->engine, &r, r.pages, NB_MOVE_OK, (uint64_t)w->now_ns);
+	return copy_cost(w, t->proc, r.pages, r.huge);
 }
 
 static struct nb_fault fault_of(const struct sim_world *w, const struct sim_thread *t,
@@ -189,6 +208,11 @@ static struct nb_fault fault_of(const struct sim_world *w, const struct sim_thre
 		.flags = flags | (t->area->mappings > 1 ? NB_FAULT_SHARED : 0)};
 }
 
+static bool sweeps(const struct sim_thread *t)
+{
+	return t->load->phases[t->in_phase].kind == SIM_PHASE_SWEEP;
+}
+
 /* Others of the process that stand in the same block may still hold the armed entry: each faults
  * once for nothing. */
 static void spurious_faults(struct sim_world *w, const struct sim_thread *by, uint32_t b)
@@ -201,7 +225,7 @@ static void spurious_faults(struct sim_world *w, const struct sim_thread *by, ui
 		struct sim_thread *t = &w->threads[p->first_thread + i];
 		struct nb_fault f;
 
-		if (t == by || !t->current || t->area != by->area || !t->task ||
+		if (t == by || !t->current || t->area != by->area || !t->task || !sweeps(t) ||
 			sim_block_of(t->area, (uint64_t)t->pos) != b)
 			continue;
 		f = fault_of(w, t, (uint64_t)t->pos, by->node, NB_FAULT_SPURIOUS);
@@ -230,12 +254,9 @@ static double fault_huge(struct sim_world *w, struct sim_thread *t, uint64_t off
 		return cost;
 	}
 	if (w->move_wanted) {
-		const double copy = copy_cost(w, t->proc, NB_HUGE_PAGES, true);
-
 		const int from = a->blocks[b].node;
 
-		cost += copy;
-		execute_move(w, t, start, 0);
+		cost += execute_move(w, t, start, 0);
 		if (a->blocks[b].node != from)
 			move_begin(w, t->id, a, b, from, w->now_ns + cost);
 	} else {
@@ -262,10 +283,21 @@ static double fault_page(struct sim_world *w, struct sim_thread *t, uint64_t off
 		sim_pte_set(w, t->area, offset, pte);
 		return cost;
 	}
-	cost += copy_cost(w, t->proc, 1, false);
 	sim_pte_set(w, t->area, offset, pte);
-	execute_move(w, t, offset, pte);
-	return cost;
+	return cost + execute_move(w, t, offset, pte);
+}
+
+void sim_split_at(struct sim_world *w, struct sim_thread *t, uint64_t offset)
+{
+	struct sim_area_state *a = t->area;
+	const uint32_t b = offset < a->bytes ? sim_block_of(a, offset) : 0;
+	uint64_t start, end;
+
+	sim_block_range(a, b, &start, &end);
+	if (offset >= a->bytes || offset == start || !(a->blocks[b].flags & SIM_B_HUGE))
+		return;
+	sim_block_split(w, a, b, nb_has(&w->config, NB_MECH_SPLIT_TRANSFERS_ARM));
+	nb_huge_split(w->engine, t->proc->mm, a->va + start, (uint64_t)w->now_ns);
 }
 
 /* Small pages armed as one PMD: one trap, a decision for each. */
@@ -354,7 +386,7 @@ double sim_touch_page(struct sim_world *w, struct sim_thread *t, uint64_t offset
 	if (a->blocks[b].flags & SIM_B_HUGE && a->blocks[b].flags & SIM_B_ARMED)
 		cost += fault_huge(w, t, offset, flags);
 	if (a->blocks[b].flags & SIM_B_PMD)
-		return cost + fault_pmd(w, t, b, flags);
+		cost += fault_pmd(w, t, b, flags);
 	pte = sim_pte_get(w, a, offset);
 	if (!(pte & SIM_PTE_PRESENT)) {
 		const int pages = appear(w, t, offset);
@@ -389,7 +421,9 @@ static bool appears_whole(
 	if (t->area->blocks[b].present || offset != block_start || end != block_end ||
 		end - offset < 2 * NB_PAGE_SIZE)
 		return false;
-	if (t->area->load->thp == SIM_THP_ALWAYS && sim_block_whole(t->area, b))
+	if (t->area->load->thp == SIM_THP_ALWAYS && fits_huge(t, b))
+		return false;
+	if (!vma_at(t, offset) || vma_at(t, offset) != vma_at(t, end - 1))
 		return false;
 	/* An interleaving policy puts neighbours on different nodes. */
 	return wanted_node(w, t, offset) == wanted_node(w, t, offset + NB_PAGE_SIZE);
@@ -410,8 +444,7 @@ static double fault_entry(struct sim_world *w, struct sim_thread *t, uint64_t of
 		sim_regions_page_changed(w, a, offset, armed, *pte);
 	if (!w->move_wanted)
 		return 0;
-	execute_move(w, t, offset, *pte);
-	return copy_cost(w, t->proc, 1, false);
+	return execute_move(w, t, offset, *pte);
 }
 
 /* A run of entries, all present, some armed, in one VMA: what a sweep meets when huge pages are

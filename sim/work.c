@@ -111,6 +111,10 @@ static void set_policy(struct sim_world *w, struct sim_thread *t, const struct s
 	}
 	if (!set_area(w, t))
 		return;
+	if (!p->lazy || nb_has(&w->config, NB_MECH_MPOL_LAZY)) {
+		sim_split_at(w, t, t->slice_start);
+		sim_split_at(w, t, t->slice_end);
+	}
 	w->kernel_ns = 0;
 	err = nb_vma_policy(w->engine, t->proc->mm, t->area->va + t->slice_start,
 		t->area->va + t->slice_end, &p->policy, p->lazy, (uint64_t)w->now_ns);
@@ -187,8 +191,7 @@ static bool enter_phase(struct sim_world *w, struct sim_thread *t)
 		set_policy(w, t, p);
 		return true;
 	case SIM_PHASE_MAP:
-		if (sim_process_map(w, proc, p->area))
-			sim_fail(w, -ENOMEM, "an area could not be mapped");
+		sim_process_map(w, proc, p->area);
 		return true;
 	case SIM_PHASE_UNMAP:
 		sim_process_unmap(w, proc, p->area);

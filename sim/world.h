@@ -131,6 +131,7 @@ struct sim_thread {
 	bool current;	     /* running, not queued */
 	bool in_convoy;	     /* in sim_world.convoy */
 	uint32_t rate_epoch; /* sim_world.epoch that rate was reckoned at */
+	uint32_t want_epoch; /* and that want was reckoned at */
 	struct sim_mix mix;  /* bytes by node, from pos on */
 	struct sim_mix want; /* CPU time by node, this tick: its demand on memory */
 	/* warm */
@@ -255,6 +256,10 @@ int sim_pte_set(struct sim_world *w, struct sim_area_state *a, uint64_t offset, 
 /* Every page of the block at once. node < 0: absent. */
 void sim_block_set(
 	struct sim_world *w, struct sim_area_state *a, uint32_t b, int node, uint16_t flags);
+/* A huge page becomes small ones. */
+void sim_block_split(struct sim_world *w, struct sim_area_state *a, uint32_t b, bool keep_armed);
+/* Put every page on the slowest tier; nothing on a machine with one tier. -ENOSPC. */
+int sim_area_preload(struct sim_world *w, struct sim_area_state *a);
 void sim_pages_drop(struct sim_world *w, struct sim_area_state *a);
 /* Shares by node of the pages in [start, end) of one block; absent pages count for `absent_node`.
  */
@@ -288,6 +293,8 @@ uint32_t sim_touch_flags(struct sim_world *w, const struct sim_phase *p);
 /* Do such accesses leave an armed entry as it is? Lookups do, and those that the kernel makes on
  * the program's behalf where get_user_pages takes no hint faults. */
 bool sim_passes_armed(const struct sim_world *w, bool kernel, bool lookup);
+/* An mbind that begins or ends inside a huge page splits it, as the VMA is split there. */
+void sim_split_at(struct sim_world *w, struct sim_thread *t, uint64_t offset);
 /* The move the block is in, or NULL. */
 const struct sim_move *sim_move_of(
 	const struct sim_world *w, const struct sim_area_state *a, uint32_t b);
@@ -338,7 +345,7 @@ void sim_world_tick(struct sim_world *w);
 void sim_world_close(struct sim_world *w);
 void sim_fail(struct sim_world *w, int err, const char *text);
 void sim_process_exit(struct sim_world *w, struct sim_process *p);
-int sim_process_map(struct sim_world *w, struct sim_process *p, uint32_t area);
+void sim_process_map(struct sim_world *w, struct sim_process *p, uint32_t area);
 void sim_process_unmap(struct sim_world *w, struct sim_process *p, uint32_t area);
 
 #endif
