@@ -6,6 +6,12 @@ static const char *check_task(const struct nb_engine *e, const struct nb_task *t
 {
 	if (t->mm != NULL && nb_mm_by_id(e, t->mm->id) != t->mm)
 		return "task: its address space is unknown";
+	if (t->preferred < NB_NO_NODE || t->preferred >= (int)e->topo.nr_nodes)
+		return "task: prefers a node that is not there";
+	if (t->cpu_node < NB_NO_NODE || t->cpu_node >= (int)e->topo.nr_nodes)
+		return "task: on a node that is not there";
+	if (t->group != NULL && t->faults == NULL)
+		return "task: in a group, without statistics";
 	if (t->policy.mode >= NB_NR_POLICY_MODES || t->policy.mode == NB_POLICY_NOOP)
 		return "task: not a policy to have";
 	return NULL;
@@ -98,6 +104,8 @@ const char *nb_engine_check(const struct nb_engine *e)
 		wrong = check_mms(e);
 	if (wrong == NULL)
 		wrong = check_tasks(e);
+	if (wrong == NULL)
+		wrong = nb_groups_check(e);
 	if (wrong == NULL)
 		wrong = check_nodes(e);
 	if (wrong == NULL)

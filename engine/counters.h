@@ -34,6 +34,15 @@
 	X(numa_shared_refused, "pages", "moves refused because several processes map the page")    \
 	X(numa_policy_refused, "pages", "moves refused by a memory policy")                        \
 	X(numa_scan_skipped_ratelimit, "events", "scans skipped while the node was rate-limited")  \
+	X(numa_skip_unsuitable, "events", "VMAs skipped: not migratable, or by policy")            \
+	X(numa_skip_shared_ro, "events", "VMAs skipped: read-only file mappings")                  \
+	X(numa_skip_inaccessible, "events", "VMAs skipped: no rights at all")                      \
+	X(numa_skip_scan_delay, "events", "VMAs skipped: younger than scan_delay_ms")              \
+	X(numa_skip_pid_inactive, "events", "VMAs skipped: this task did not touch them lately")   \
+	X(numa_skip_ignore_pid, "events", "inactive VMAs scanned: a scan of them was begun")       \
+	X(numa_skip_seq_completed, "events", "VMAs skipped: done in this scan sequence")           \
+	X(numa_task_moves, "events", "tasks moved to another node")                                \
+	X(numa_task_swaps, "events", "pairs of tasks that changed places")                         \
 	X(numa_page_state_missed, "events", "faults decided without page history: no memory for it")
 
 struct nb_counters {

@@ -83,11 +83,17 @@ struct nb_engine *nb_engine_new(const struct nb_machine *machine,
 	return e;
 }
 
+static void free_task(struct nb_engine *e, struct nb_task *t)
+{
+	nb_group_leave(e, t);
+	nb_task_free(e, t);
+}
+
 static void free_tasks(struct nb_engine *e)
 {
 	for (uint32_t i = 0; i < e->tasks.capacity; i++)
 		if (e->tasks.slots[i].id != 0)
-			nb_free(e, e->tasks.slots[i].value, sizeof(struct nb_task));
+			free_task(e, e->tasks.slots[i].value);
 	nb_idmap_free(e, &e->tasks);
 }
 
@@ -113,6 +119,7 @@ void nb_engine_free(struct nb_engine *e)
 	if (e == NULL)
 		return;
 	free_tasks(e);
+	nb_groups_free(e);
 	free_mms(e);
 	nb_pool_free(e, &e->pool);
 	nb_free(e, e->nodes, e->topo.nr_nodes * sizeof(e->nodes[0]));

@@ -6,6 +6,7 @@
 #define NB_ENGINE_PRIVATE_H
 
 #include "counters.h"
+#include "group.h"
 #include "idmap.h"
 #include "jiffies.h"
 #include "machine.h"
@@ -32,6 +33,9 @@ struct nb_engine {
 	struct nb_counters counters;
 	struct nb_idmap mms, tasks;
 	struct nb_pool pool;
+	struct nb_groups groups;
+	/* by the last bits of the id: the task of the last fault; 0 = none */
+	uint32_t recent[NB_CPUPID_PIDS];
 	uint64_t block_bytes;	/* of all nb_pages */
 	uint64_t tracked_pages; /* 4 KiB pages of all VMAs */
 };

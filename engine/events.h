@@ -31,7 +31,12 @@
 	X(SPLIT, split, "a huge page was split")                                                   \
 	X(POLICY, policy, "a policy was set: arg = enum nb_policy_mode")                           \
 	X(LAZY, lazy, "a range was armed for a lazy move: addr, pages = armed")                    \
-	X(WATERMARK, watermark, "a node crossed its watermark: node_to, arg = 1 low, 0 fine")
+	X(WATERMARK, watermark, "a node crossed its watermark: node_to, arg = 1 low, 0 fine")      \
+	X(PREFERRED, preferred, "a task prefers another node: node_from, node_to")                 \
+	X(TASK_MOVE, task_move, "a task was moved: node_from, node_to")                            \
+	X(TASK_SWAP, task_swap,                                                                    \
+		"a task changed places with another one: node_from, node_to, arg = the other "     \
+		"task")
 
 enum nb_event_type {
 #define X(NAME, name, text) NB_EVENT_##NAME,

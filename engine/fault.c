@@ -91,7 +91,8 @@ static void move_history(struct nb_engine *e, const struct nb_move_request *r, u
 
 	if (vma == NULL || moved == 0 || end > vma->end || end < r->addr)
 		return;
-	if (r->huge && nb_has(&e->config, NB_MECH_THP_KEEPS_LAST_NID))
+	if (nb_has(&e->config, NB_MECH_KEEPS_CPUPID) ||
+		(r->huge && nb_has(&e->config, NB_MECH_THP_KEEPS_LAST_NID)))
 		return;
 	e->counters.numa_page_state_missed +=
 		nb_pages_fill(e, &vma->pages, r->addr, end, NB_HISTORY_NONE);
@@ -118,6 +119,8 @@ void nb_move_done(struct nb_engine *e, const struct nb_move_request *r, uint32_t
 		trace_move(e, r, NB_EVENT_MOVE_DONE, moved, NB_MOVE_OK, now_ns);
 	if (moved < r->pages)
 		trace_move(e, r, NB_EVENT_MOVE_FAILED, r->pages - moved, (int)rest, now_ns);
+	if (t != NULL && moved < r->pages)
+		nb_numa_move_failed(t, r->pages - moved);
 	if (t != NULL && !accounted_at_once(e, r->huge))
 		nb_task_fault_done(e, t, r->huge, moved > 0, now_ns);
 }
@@ -282,9 +285,17 @@ static struct nb_verdict act(struct nb_engine *e, const struct nb_fault *f, stru
 	return v;
 }
 
+/* Who touched the page before this fault, in rows that keep statistics of it. */
+static nb_history last_touch(const struct nb_engine *e, const struct nb_fault *f)
+{
+	return f->task->faults != NULL ? nb_pages_peek(e, &f->vma->pages, f->addr, is_huge(f))
+				       : NB_HISTORY_NONE;
+}
+
 struct nb_verdict nb_hint_fault(struct nb_engine *e, const struct nb_fault *fault)
 {
 	struct nb_fault f = *fault;
+	nb_history last;
 	struct nb_verdict v;
 
 	if (undisturbing(e, &f))
@@ -299,10 +310,13 @@ struct nb_verdict nb_hint_fault(struct nb_engine *e, const struct nb_fault *faul
 	if (passed_over(e, &f))
 		return stay(NB_WHY_SHARED);
 	count_fault(e, &f);
+	nb_vma_touched(e, f.vma, f.task);
+	last = last_touch(e, &f);
 	v = decide(e, &f);
 	count_refusal(e, &f, (enum nb_why)v.why);
 	trace_fault(e, &f, v);
 	v = act(e, &f, v);
 	account(e, &f, (enum nb_why)v.why);
+	nb_numa_fault(e, &f, last, v);
 	return v;
 }

@@ -68,6 +68,7 @@ struct nb_arm_request {
 	uint64_t max_present;
 	bool pmd_batch;	    /* a PMD whose present pages share a node is armed as one */
 	bool single_mapped; /* pass over pages that other processes map too */
+	int16_t spare_node; /* small pages on this node are left as they are; NB_NO_NODE = none */
 };
 
 struct nb_arm_result {
@@ -113,8 +114,24 @@ struct nb_machine {
 	 */
 	int (*split)(void *ctx, uint32_t mm, uint64_t addr, bool keep_armed);
 
-	/* Run the task on that node from now on, if its affinity allows. May be NULL. */
+	/*
+	 * Move the task to an idle CPU of that node, now. 0; -EBUSY: no CPU there is idle; -EAGAIN:
+	 * one is, but the node would be busier than the one it leaves; -EINVAL: its affinity
+	 * forbids it, it does not run, or no such node. May be NULL.
+	 */
 	int (*run_on)(void *ctx, uint32_t task, int node);
+
+	/* Two tasks change CPUs, now. 0, or -EINVAL: an affinity forbids it, or one does not run.
+	 * May be NULL. */
+	int (*swap)(void *ctx, uint32_t task, uint32_t other);
+
+	/* The task's preferred node is this one from now on: a hint for load balancing. May be
+	 * NULL.
+	 */
+	void (*prefer)(void *ctx, uint32_t task, int node);
+
+	/* Pages of the address space that are present. May be NULL: then what is mapped counts. */
+	uint64_t (*rss)(void *ctx, uint32_t mm);
 
 	/* Take note of a decision. May be NULL: then nothing is traced. */
 	void (*trace)(void *ctx, const struct nb_event *e);

@@ -300,7 +300,7 @@ static void lazy_vma(
 	for (uint64_t pos = start; pos < end;) {
 		struct nb_arm_result out;
 
-		nb_arm(e, vma, pos, end, 0, &out);
+		nb_arm(e, vma, pos, end, 0, NB_NO_NODE, &out);
 		armed += out.updated;
 		pos = out.end;
 	}

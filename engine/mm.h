@@ -12,6 +12,7 @@
 
 #include "machine.h"
 #include "page.h"
+#include "vmascan.h"
 
 struct nb_vma_policy;
 
@@ -27,6 +28,7 @@ struct nb_vma {
 	struct nb_pages pages; /* of [start, end) */
 	struct nb_vma_policy *policy; /* NULL = none of its own */
 	uint32_t flags;		      /* enum nb_vma_flags */
+	struct nb_vma_scan scan;      /* as it was split off, a VMA is new to scans */
 };
 
 struct nb_mm {

@@ -3,7 +3,7 @@
  * page: what is remembered of the pages of a VMA (in a kernel: page->_last_nid).
  *
  * 8 bytes for each 2 MiB block the VMA touches. While all pages of a block are alike the block
- * holds their history itself; when they differ it names an expansion of 2 bytes a page (pool.h).
+ * holds their history itself; when they differ it names an expansion of 4 bytes a page (pool.h).
  * Blocks become alike again when nb_pages_settle finds them so, which is done when their range is
  * armed, outside faults.
  *
@@ -15,20 +15,45 @@
 
 #include "pool.h"
 
-enum {
-	NB_HISTORY_NONE = 0,	  /* nobody touched it since it is there */
-	NB_HISTORY_LAZY = 0xFFFF, /* a lazy move was asked for: the next touch moves it */
-};
+#define NB_HISTORY_NONE ((nb_history)0)	 /* nobody touched it since it is there */
+#define NB_HISTORY_LAZY (~(nb_history)0) /* a lazy move was asked for: the next touch moves it */
 
+/* last_nid: a node alone. */
 static inline nb_history nb_history_node(int node)
 {
 	return (nb_history)(node + 1);
 }
 
+/* cpupid: a node, and the last 8 bits of a pid, as kernels keep (LAST__PID_MASK). */
+enum {
+	NB_CPUPID_PID_BITS = 8,
+	NB_CPUPID_PIDS = 1 << NB_CPUPID_PID_BITS,
+};
+
+static inline nb_history nb_cpupid(int node, uint32_t pid)
+{
+	return (nb_history)(node + 1) << NB_CPUPID_PID_BITS | pid % NB_CPUPID_PIDS;
+}
+
+/* False for pages that nobody touched, as far as is known. */
+static inline bool nb_cpupid_known(nb_history h)
+{
+	return h != NB_HISTORY_NONE && h != NB_HISTORY_LAZY;
+}
+
+static inline int nb_cpupid_node(nb_history h)
+{
+	return (int)(h >> NB_CPUPID_PID_BITS) - 1;
+}
+
+static inline bool nb_cpupid_is_of(nb_history h, uint32_t pid)
+{
+	return h % NB_CPUPID_PIDS == pid % NB_CPUPID_PIDS;
+}
+
 struct nb_block {
 	uint32_t expansion; /* number in the pool; 0 = the pages are alike */
 	nb_history alike;   /* history of each page while there is no expansion */
-	uint16_t unused;
 };
 
 struct nb_pages {

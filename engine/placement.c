@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "placement.h"
+#include "cpupid.h"
 #include "engine_private.h"
 
 static struct nb_verdict stay(enum nb_why why)
@@ -46,12 +47,21 @@ static nb_history last_toucher(struct nb_engine *e, const struct nb_fault *f, bo
 	bool missed;
 
 	if (remember)
-		value = nb_history_node(f->cpu_node);
+		value = nb_has(&e->config, NB_MECH_CPUPID) ? nb_cpupid(f->cpu_node, f->task->id)
+							   : nb_history_node(f->cpu_node);
 	else if (nb_pages_peek(e, pages, f->addr, is_huge(f)) != NB_HISTORY_LAZY)
 		return NB_HISTORY_NONE;
 	last = nb_pages_exchange(e, pages, f->addr, is_huge(f), value, &missed);
 	e->counters.numa_page_state_missed += missed;
 	return last;
+}
+
+/* The filter, by node alone or by node and pid. */
+static bool passes(struct nb_engine *e, const struct nb_fault *f, nb_history last)
+{
+	if (nb_has(&e->config, NB_MECH_CPUPID))
+		return nb_should_numa_migrate(e, f, last);
+	return last == nb_history_node(f->cpu_node);
 }
 
 /* The system's default policy: the toucher's node, which must have touched the page the time before
@@ -65,8 +75,7 @@ static struct nb_verdict misplaced_by_reference(struct nb_engine *e, const struc
 
 	if (!by_reference && last != NB_HISTORY_LAZY)
 		return stay(NB_WHY_NO_POLICY);
-	if (v.why == NB_WHY_MOVE && filter && last != NB_HISTORY_LAZY &&
-		last != nb_history_node(f->cpu_node))
+	if (v.why == NB_WHY_MOVE && filter && last != NB_HISTORY_LAZY && !passes(e, f, last))
 		return stay(NB_WHY_FILTERED);
 	return v;
 }

@@ -8,7 +8,7 @@
 enum {
 	FIRST_CAPACITY = 16,
 	FIRST_RESERVE = NB_CHUNK_EXPANSIONS,
-	MAX_RESERVE = 1 << 14, /* 16 MiB kept ready at most */
+	MAX_RESERVE = 1 << 13, /* 16 MiB kept ready at most */
 };
 
 void nb_pool_init(struct nb_pool *p)
@@ -165,7 +165,7 @@ uint32_t nb_pool_take(struct nb_pool *p)
 	}
 	c = chunk_at(p, chunk);
 	slot = (uint16_t)(c->first_free - 1);
-	c->first_free = c->expansion[slot].page[0];
+	c->first_free = (uint16_t)c->expansion[slot].page[0];
 	p->nr_empty -= c->nr_free == NB_CHUNK_EXPANSIONS;
 	if (--c->nr_free == 0)
 		unlink_partial(p, chunk);
@@ -200,7 +200,7 @@ static const char *check_chunk(const struct nb_chunk *c)
 {
 	uint16_t nr = 0;
 
-	for (uint16_t s = c->first_free; s != 0; s = c->expansion[s - 1].page[0]) {
+	for (uint16_t s = c->first_free; s != 0; s = (uint16_t)c->expansion[s - 1].page[0]) {
 		if (s > NB_CHUNK_EXPANSIONS)
 			return "pool: a free slot out of range";
 		if (++nr > c->nr_free)

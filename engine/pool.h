@@ -4,7 +4,7 @@
  * one and must not allocate, so they are made ready outside faults (nb_pool_refill) and only taken
  * inside.
  *
- * Expansions live in chunks and are named by a number that never changes: chunk * 64 + slot + 1; 0
+ * Expansions live in chunks and are named by a number that never changes: chunk * 32 + slot + 1; 0
  * is none.
  */
 #ifndef NB_ENGINE_POOL_H
@@ -18,14 +18,14 @@ struct nb_engine;
 
 enum {
 	NB_EXPANSION_PAGES = 512,
-	NB_CHUNK_EXPANSIONS = 64,
+	NB_CHUNK_EXPANSIONS = 32,
 };
 
 /*
- * What is kept of a page: who touched it last, as node index + 1; 0 = nobody. 2 bytes a page; rows
- * that need more (who, when, how hot) have 8 to use.
+ * What is kept of a page: who touched it last; 0 = nobody (page.h says how). 4 bytes a page; rows
+ * that need more (when, how hot) have 8 to use.
  */
-typedef uint16_t nb_history;
+typedef uint32_t nb_history;
 
 struct nb_expansion {
 	nb_history page[NB_EXPANSION_PAGES];

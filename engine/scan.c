@@ -2,6 +2,11 @@
 #include "scan.h"
 #include <string.h>
 #include "engine_private.h"
+#include "scanperiod.h"
+
+enum {
+	VIRTUAL_WINDOWS = 8, /* a scan passes so many windows of addresses at most */
+};
 
 /* One run of the scanner. */
 struct scan {
@@ -11,7 +16,10 @@ struct scan {
 	uint64_t now_ns;
 	uint64_t pos;	    /* where to go on */
 	uint64_t remaining; /* pages left in the window */
+	uint64_t virtual;   /* pages of addresses that may still be passed */
 	uint64_t armed;	    /* pages, what counts as an update */
+	bool skipped;	    /* a VMA was passed over because it is inactive */
+	bool forced;	    /* one inactive VMA is scanned all the same */
 };
 
 static uint64_t min_u64(uint64_t a, uint64_t b)
@@ -46,7 +54,7 @@ static void prepare_faults(struct nb_engine *e, uint64_t bytes, const struct nb_
 }
 
 void nb_arm(struct nb_engine *e, struct nb_vma *vma, uint64_t start, uint64_t end,
-	uint64_t max_present, struct nb_arm_result *out)
+	uint64_t max_present, int spare_node, struct nb_arm_result *out)
 {
 	const struct nb_arm_request r = {
 		.mm = vma->mm->id,
@@ -55,6 +63,7 @@ void nb_arm(struct nb_engine *e, struct nb_vma *vma, uint64_t start, uint64_t en
 		.max_present = max_present,
 		.pmd_batch = nb_has(&e->config, NB_MECH_PMD_BATCH),
 		.single_mapped = nb_has(&e->config, NB_MECH_SINGLE_MAPPED),
+		.spare_node = (int16_t)spare_node,
 	};
 
 	ask_to_arm(e, &r, out);
@@ -98,18 +107,79 @@ static void trace_scan(
 			       .arg = (uint32_t)arg});
 }
 
-static bool skip_vma(const struct scan *s, const struct nb_vma *vma)
+static uint64_t *skip_counter(struct nb_counters *c, enum nb_skip reason)
 {
-	if (vma->flags & NB_VMA_UNMIGRATABLE) {
-		trace_skip(s, vma, NB_SKIP_UNSUITABLE);
-		return true;
+	switch (reason) {
+	case NB_SKIP_UNSUITABLE:
+		return &c->numa_skip_unsuitable;
+	case NB_SKIP_SHARED_RO:
+		return &c->numa_skip_shared_ro;
+	case NB_SKIP_INACCESSIBLE:
+		return &c->numa_skip_inaccessible;
+	case NB_SKIP_SCAN_DELAY:
+		return &c->numa_skip_scan_delay;
+	case NB_SKIP_PID_INACTIVE:
+		return &c->numa_skip_pid_inactive;
+	case NB_SKIP_IGNORE_PID:
+		return &c->numa_skip_ignore_pid;
+	case NB_SKIP_SEQ_COMPLETED:
+		return &c->numa_skip_seq_completed;
+	default:
+		return NULL;
 	}
-	if (vma->end - vma->start < NB_HUGE_SIZE &&
-		nb_has(&s->e->config, NB_MECH_SCAN_SKIP_SMALL)) {
-		trace_skip(s, vma, NB_SKIP_SMALL);
-		return true;
-	}
-	return false;
+}
+
+static void tell_skip(const struct scan *s, const struct nb_vma *vma, enum nb_skip reason)
+{
+	uint64_t *counter = skip_counter(&s->e->counters, reason);
+
+	if (counter != NULL)
+		++*counter;
+	trace_skip(s, vma, reason);
+}
+
+static bool moves_on_fault(const struct scan *s, const struct nb_vma *vma)
+{
+	const struct nb_policy *p = nb_policy_in_force(s->e, s->task, vma);
+
+	return p == NULL || p->migrate_on_fault;
+}
+
+/* What the VMA is, whoever scans it. Kernels call a policy without moves unsuitable, too. */
+static enum nb_skip unfit(const struct scan *s, const struct nb_vma *vma)
+{
+	const struct nb_config *c = &s->e->config;
+	const unsigned int rights = vma->flags & (NB_VMA_READ | NB_VMA_WRITE);
+
+	if (vma->flags & NB_VMA_UNMIGRATABLE)
+		return NB_SKIP_UNSUITABLE;
+	if (nb_has(c, NB_MECH_SCAN_MOF_ONLY) && !moves_on_fault(s, vma))
+		return NB_SKIP_UNSUITABLE;
+	if (vma->end - vma->start < NB_HUGE_SIZE && nb_has(c, NB_MECH_SCAN_SKIP_SMALL))
+		return NB_SKIP_SMALL;
+	if ((vma->flags & NB_VMA_FILE) && rights == NB_VMA_READ &&
+		nb_has(c, NB_MECH_SCAN_SKIP_SHARED_RO))
+		return NB_SKIP_SHARED_RO;
+	if (rights == 0 && nb_has(c, NB_MECH_SCAN_SKIP_INACCESSIBLE))
+		return NB_SKIP_INACCESSIBLE;
+	return NB_NR_SKIPS;
+}
+
+static bool skip_vma(struct scan *s, struct nb_vma *vma)
+{
+	enum nb_skip reason = unfit(s, vma);
+	bool partial = false;
+
+	if (reason == NB_NR_SKIPS)
+		reason = nb_vma_skip(s->e, vma, s->task, s->forced,
+			nb_jiffies(&s->e->rules, s->now_ns), &partial);
+	if (partial)
+		tell_skip(s, vma, NB_SKIP_IGNORE_PID);
+	if (reason == NB_NR_SKIPS)
+		return false;
+	s->skipped |= reason == NB_SKIP_PID_INACTIVE;
+	tell_skip(s, vma, reason);
+	return true;
 }
 
 /* Where a window that counts addresses ends in this VMA. */
@@ -130,6 +200,40 @@ static void use_window(struct scan *s, uint64_t pages)
 	s->remaining -= min_u64(pages, s->remaining);
 }
 
+/* Pages of a lone task that are on its own node need no fault to say so. */
+static int spare_node(const struct scan *s)
+{
+	if (s->mm->nr_tasks != 1 || !nb_has(&s->e->config, NB_MECH_SCAN_SINGLE_LOCAL))
+		return NB_NO_NODE;
+	return s->task->cpu_node;
+}
+
+/*
+ * A piece as large as what is left of the window. It uses its whole extent of the window when an
+ * entry of it changed (without scan_virtpages: of it or of any before), else nothing.
+ */
+static void scan_extent(struct scan *s, struct nb_vma *vma)
+{
+	const bool limited = nb_has(&s->e->config, NB_MECH_SCAN_VIRTPAGES);
+	struct nb_arm_result out;
+	uint64_t pages;
+
+	nb_arm(s->e, vma, s->pos, address_limit(s, vma), 0, spare_node(s), &out);
+	trace_scan(s, NB_EVENT_SCAN_ARM, s->pos, out.updated, out.present);
+	pages = (out.end - s->pos) >> NB_PAGE_SHIFT;
+	s->armed += out.updated;
+	s->pos = out.end;
+	if (out.updated > 0 || (!limited && s->armed > 0))
+		use_window(s, pages);
+	if (limited)
+		s->virtual -= min_u64(pages, s->virtual);
+}
+
+static bool window_full(const struct scan *s)
+{
+	return s->remaining == 0 || s->virtual == 0;
+}
+
 /* One request, from s->pos; moves s->pos on. */
 static void scan_piece(struct scan *s, struct nb_vma *vma)
 {
@@ -138,7 +242,7 @@ static void scan_piece(struct scan *s, struct nb_vma *vma)
 	const uint64_t end = windowed && !by_present ? address_limit(s, vma) : vma->end;
 	struct nb_arm_result out;
 
-	nb_arm(s->e, vma, s->pos, end, by_present ? s->remaining : 0, &out);
+	nb_arm(s->e, vma, s->pos, end, by_present ? s->remaining : 0, NB_NO_NODE, &out);
 	trace_scan(s, NB_EVENT_SCAN_ARM, s->pos, out.updated, out.present);
 	s->armed += out.updated;
 	if (by_present)
@@ -150,10 +254,16 @@ static void scan_piece(struct scan *s, struct nb_vma *vma)
 
 static void scan_vma(struct scan *s, struct nb_vma *vma)
 {
+	const bool by_extent = nb_has(&s->e->config, NB_MECH_SCAN_WINDOW) &&
+			       nb_has(&s->e->config, NB_MECH_SCAN_EXTENT);
+
 	if (s->pos < vma->start)
 		s->pos = vma->start;
-	while (s->pos < vma->end && s->remaining > 0)
-		scan_piece(s, vma);
+	while (s->pos < vma->end && !window_full(s))
+		if (by_extent)
+			scan_extent(s, vma);
+		else
+			scan_piece(s, vma);
 }
 
 static void end_pass(struct nb_mm *mm)
@@ -172,22 +282,42 @@ static bool scan_vmas(struct scan *s, uint32_t first)
 		if (skip_vma(s, vma))
 			continue;
 		scan_vma(s, vma);
-		if (s->remaining == 0)
+		if (window_full(s))
+			return true;
+		nb_vma_scanned(s->e, vma);
+		if (s->forced)
 			return true;
 	}
 	return false;
 }
 
-static void scan_window(struct scan *s)
+static bool scan_from_offset(struct scan *s)
 {
-	uint32_t first = nb_mm_index(s->mm, s->pos);
+	uint32_t first;
 
+	s->pos = nb_has(&s->e->config, NB_MECH_SCAN_WINDOW) ? s->mm->scan_offset : 0;
+	first = nb_mm_index(s->mm, s->pos);
 	if (first == s->mm->nr_vmas && s->pos > 0) {
 		end_pass(s->mm);
 		s->pos = 0;
 		first = 0;
 	}
-	if (scan_vmas(s, first))
+	return scan_vmas(s, first);
+}
+
+/* Nothing is left but what this task does not touch: one VMA of that, so that none is left out for
+ * ever. */
+static bool scan_forced(struct scan *s)
+{
+	if (!s->skipped || !nb_has(&s->e->config, NB_MECH_VMA_FORCE))
+		return false;
+	s->forced = true;
+	return scan_from_offset(s);
+}
+
+static void scan_window(struct scan *s)
+{
+	if (scan_from_offset(s) || scan_forced(s))
 		s->mm->scan_offset = s->pos;
 	else
 		end_pass(s->mm);
@@ -197,10 +327,11 @@ static void run_scan(struct scan *s)
 {
 	const bool windowed = nb_has(&s->e->config, NB_MECH_SCAN_WINDOW);
 
-	s->pos = windowed ? s->mm->scan_offset : 0;
 	s->remaining = windowed ? s->e->rules.scan_pages : UINT64_MAX;
+	s->virtual = windowed ? VIRTUAL_WINDOWS * s->e->rules.scan_pages : UINT64_MAX;
 	s->e->counters.numa_scans++;
-	trace_scan(s, NB_EVENT_SCAN_START, s->pos, 0, s->task->scan_period_ms);
+	trace_scan(s, NB_EVENT_SCAN_START, windowed ? s->mm->scan_offset : 0, 0,
+		s->task->scan_period_ms);
 	scan_window(s);
 	trace_scan(s, NB_EVENT_SCAN_END, s->mm->scan_offset, s->armed, s->mm->scan_seq);
 }
@@ -253,8 +384,10 @@ static void task_work(struct scan *s, int cpu_node)
 	}
 	reset_period(s, now_j);
 	if (s->task->scan_period_ms == 0)
-		nb_task_set_period(s->e, s->task, s->e->rules.period_min_ms, s->now_ns);
+		nb_task_set_period(s->e, s->task, nb_scan_start_ms(s->e, s->task), s->now_ns);
 	s->mm->next_scan_j = now_j + time_to_next_scan(s);
+	if (nb_has(&s->e->config, NB_MECH_SCAN_STAGGER))
+		s->task->node_stamp_ns += 2 * s->e->rules.tick_ns;
 	if (ratelimited(s, cpu_node)) {
 		s->e->counters.numa_scan_skipped_ratelimit++;
 		trace_skip(s, NULL, NB_SKIP_RATELIMITED);
@@ -294,13 +427,25 @@ static void tell_disabled(const struct scan *s)
 static void end_scan_delay(const struct scan *s)
 {
 	if (s->task->node_stamp_ns == 0 && nb_has(&s->e->config, NB_MECH_SCAN_DELAY))
-		nb_task_set_period(s->e, s->task, s->e->rules.period_min_ms, s->now_ns);
+		nb_task_set_period(s->e, s->task, nb_scan_start_ms(s->e, s->task), s->now_ns);
+}
+
+/* By a period: what was run beyond it counts for the next one. */
+static void stamp(const struct scan *s, uint64_t period_ms, uint64_t runtime_ns)
+{
+	struct nb_task *t = s->task;
+
+	if (nb_has(&s->e->config, NB_MECH_SCAN_STAGGER))
+		t->node_stamp_ns += period_ms * UINT64_C(1000000);
+	else
+		t->node_stamp_ns = runtime_ns;
 }
 
 void nb_task_tick(
 	struct nb_engine *e, struct nb_task *t, uint64_t runtime_ns, int cpu_node, uint64_t now_ns)
 {
 	struct scan s = {.e = e, .mm = t->mm, .task = t, .now_ns = now_ns};
+	const uint32_t period_ms = t->scan_period_ms;
 
 	if (t->mm == NULL || !nb_node_exists(e, cpu_node))
 		return;
@@ -312,8 +457,9 @@ void nb_task_tick(
 	if (!period_over(t, runtime_ns))
 		return;
 	nb_pool_refill(e, &e->pool);
+	t->cpu_node = (int16_t)cpu_node;
 	end_scan_delay(&s);
-	t->node_stamp_ns = runtime_ns;
+	stamp(&s, period_ms, runtime_ns);
 	if (nb_jiffies(&e->rules, now_ns) < t->mm->next_scan_j)
 		return;
 	task_work(&s, cpu_node);

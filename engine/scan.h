@@ -26,10 +26,10 @@
 
 /*
  * Arm [start, end) of the VMA, at most up to the boundary where max_present pages were present (0 =
- * all), count it, and make page state ready for the faults to come. Fills *out; out->updated holds
- * what counts as an update.
+ * all), but for small pages on `spare_node` (NB_NO_NODE = none), count it, and make page state
+ * ready for the faults to come. Fills *out; out->updated holds what counts as an update.
  */
 void nb_arm(struct nb_engine *e, struct nb_vma *vma, uint64_t start, uint64_t end,
-	uint64_t max_present, struct nb_arm_result *out);
+	uint64_t max_present, int spare_node, struct nb_arm_result *out);
 
 #endif

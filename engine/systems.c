@@ -13,7 +13,10 @@
 #include <string.h>
 #include "why.h"
 
-#define B(NAME) NB_BIT(NB_MECH_##NAME)
+/* A set of mechanisms, wide enough for all; in the table alone. */
+typedef unsigned __int128 mechanism_set;
+_Static_assert(NB_NR_MECHANISMS <= 128, "mechanisms are bits of a mechanism_set");
+#define B(NAME) ((mechanism_set)1 << NB_MECH_##NAME)
 
 enum {
 	MAX_CHANGES = 4,
@@ -30,7 +33,7 @@ struct nb_system {
 	const char *from;
 	const char *summary;
 	const char *after; /* the row this one builds on; NULL = on nothing */
-	uint64_t adds, drops;
+	mechanism_set adds, drops;
 	unsigned int nr_changes;
 	struct change changes[MAX_CHANGES];
 };
@@ -96,6 +99,54 @@ static const struct nb_system systems[] = {
 		.adds = B(THP_STATS) | B(THP_LOCAL_STATS) | B(THP_KEEPS_LAST_NID) |
 			B(SPLIT_KEEPS_LAST_NID) | B(THP_ALLOC_FAIL_STATS) | B(THP_RATELIMIT),
 	},
+	{
+		.name = "linux-3.13",
+		.from = "Linux 3.13",
+		.summary = "tasks move as well as pages: faults are counted per task, node and "
+			   "group, and a task runs where its faults are",
+		.after = "balancenuma-v8",
+		.adds = B(CPUPID) | B(KEEPS_CPUPID) | B(FAULT_STATS) | B(NUMA_GROUP) |
+			B(PREFERRED_NODE) | B(TASK_NUMA_MIGRATE) | B(TASK_SWAP) | B(DEFER_MIGRATE) |
+			B(SCAN_ADAPT) | B(SCAN_RSS) | B(SCAN_STAGGER) | B(SCAN_EXTENT) |
+			B(SCAN_MOF_ONLY) | B(SCAN_SKIP_SHARED_RO) | B(SCAN_SKIP_INACCESSIBLE),
+		.drops = B(SCAN_SKIP_SMALL) | B(SCAN_COUNTS_HUGE) | B(PMD_BATCH) |
+			 B(SINGLE_MAPPED) | B(SCAN_RATELIMIT) | B(SCAN_GROW_SETTLED) |
+			 B(SCAN_RESET) | B(SECOND_NODE) | B(SCAN_PRESENT),
+		.nr_changes = 2,
+		.changes = {{NB_TUNE_SCAN_PERIOD_MIN_MS, 1000},
+			{NB_TUNE_SCAN_PERIOD_MAX_MS, 60000}},
+	},
+	{
+		.name = "linux-6.4",
+		.from = "Linux 6.4, commit fc137c0ddab2",
+		.summary = "a task scans only VMAs that it faulted in lately",
+		.after = "linux-3.13",
+		.adds = B(EARLY_MIGRATE) | B(GROUP_SPREAD) | B(SCAN_ADAPT_PRIVATE) | B(SCAN_GROUP) |
+			B(SCAN_VIRTPAGES) | B(SCAN_SINGLE_LOCAL) | B(VMA_SCAN_DELAY) | B(VMA_PIDS),
+		.drops = B(DEFER_MIGRATE) | B(MIGRATE_RATELIMIT) | B(THP_RATELIMIT),
+	},
+	{
+		.name = "linux-6.7",
+		.from = "Linux 6.7, \"complete scanning of partial and inactive VMAs\"",
+		.summary = "a scan that was begun is completed, and what nobody touches is scanned "
+			   "one VMA at a time",
+		.after = "linux-6.4",
+		.adds = B(VMA_PIDS_RESET) | B(VMA_PREV_SEQ) | B(VMA_PARTIAL) | B(VMA_FORCE),
+	},
+	{
+		.name = "linux-6.8",
+		.from = "Linux 6.8, \"Fix mm numa_scan_seq based unconditional scan\"",
+		.summary = "a VMA's first two sequences are its own: late ones are scanned too",
+		.after = "linux-6.7",
+		.adds = B(VMA_START_SEQ),
+	},
+	{
+		.name = "linux-6.12",
+		.from = "Linux 6.12, \"Fix the vma scan starving issue\"",
+		.summary = "a VMA that nobody scanned for long is scanned by whoever comes",
+		.after = "linux-6.8",
+		.adds = B(VMA_STARVING),
+	},
 };
 
 enum {
@@ -155,7 +206,9 @@ static void config_apply(struct nb_config *c, const struct nb_system *s)
 {
 	if (s->after != NULL)
 		config_apply(c, nb_system_find(s->after));
-	c->mechanisms = (c->mechanisms & ~s->drops) | s->adds;
+	for (int m = 0; m < NB_NR_MECHANISMS; m++)
+		if ((s->adds | s->drops) >> m & 1)
+			nb_switch(c, (enum nb_mechanism)m, s->adds >> m & 1);
 	for (unsigned int i = 0; i < s->nr_changes; i++)
 		c->tunables[s->changes[i].tunable] = s->changes[i].value;
 }
@@ -187,8 +240,7 @@ static int set_mechanism(struct nb_config *c, int m, const char *value, char *wh
 	if (parse_switch(value, &on) != 0)
 		return nb_why(why, why_len, -EINVAL, "%s=%s: expected on or off",
 			nb_mechanism_table[m].name, value);
-	c->mechanisms &= ~NB_BIT(m);
-	c->mechanisms |= (uint64_t)on << m;
+	nb_switch(c, (enum nb_mechanism)m, on);
 	return 0;
 }
 

@@ -71,7 +71,63 @@
 		"last_nid goes to every part when a huge page splits")                             \
 	X(THP_ALLOC_FAIL_STATS, thp_alloc_fail_stats,                                              \
 		"no huge page on the target counts as a failed move")                              \
-	X(THP_RATELIMIT, thp_ratelimit, "a huge page uses 512 of the migration window, not 1")
+	X(THP_RATELIMIT, thp_ratelimit, "a huge page uses 512 of the migration window, not 1")     \
+	X(CPUPID, cpupid,                                                                          \
+		"the filter remembers node and pid of the last toucher: private faults pass it")   \
+	X(KEEPS_CPUPID, keeps_cpupid, "what is remembered of a page goes along when it moves")     \
+	X(FAULT_STATS, fault_stats,                                                                \
+		"private and shared faults are counted per task and node; each scan sequence "     \
+		"halves what was before")                                                          \
+	X(NUMA_GROUP, numa_group, "tasks that fault on each other's pages form a numa group")      \
+	X(PREFERRED_NODE, preferred_node,                                                          \
+		"a task prefers the node with the most faults, of its group where it has one")     \
+	X(TASK_NUMA_MIGRATE, task_numa_migrate,                                                    \
+		"a task is moved to its preferred node, and tried again while it is not there")    \
+	X(TASK_SWAP, task_swap, "where no CPU is idle, tasks of two nodes change places")          \
+	X(DEFER_MIGRATE, defer_migrate,                                                            \
+		"after a shared page was filtered, migrate_deferred shared ones stay as well")     \
+	X(EARLY_MIGRATE, early_migrate,                                                            \
+		"first and private faults of a task without a preferred node, or in its first "    \
+		"four sequences, pass the filter")                                                 \
+	X(GROUP_SPREAD, group_spread,                                                              \
+		"shared pages move where the group's CPUs outweigh its memory: 3 to 1, or 4/3 of " \
+		"the ratio")                                                                       \
+	X(SCAN_ADAPT, scan_adapt,                                                                  \
+		"the scan period follows the shares of local and of private faults")               \
+	X(SCAN_ADAPT_PRIVATE, scan_adapt_private,                                                  \
+		"a high share of private faults, or of local ones, lengthens the scan period")     \
+	X(SCAN_RSS, scan_rss, "scan periods are divided by the windows that the memory fills")     \
+	X(SCAN_GROUP, scan_group,                                                                  \
+		"first and longest scan period grow with a group's tasks and its shared faults")   \
+	X(SCAN_STAGGER, scan_stagger,                                                              \
+		"the time of a task's next scan moves on by periods, and by two ticks after a "    \
+		"scan, so that others have their turn; the first scan of an address space waits "  \
+		"for scan_delay_ms")                                                               \
+	X(SCAN_EXTENT, scan_extent,                                                                \
+		"a window is used up by the extent of what was scanned, once an entry changed")    \
+	X(SCAN_VIRTPAGES, scan_virtpages,                                                          \
+		"extents without a change use nothing, but a scan passes 8 windows at most")       \
+	X(SCAN_MOF_ONLY, scan_mof_only,                                                            \
+		"VMAs whose policy does not move pages on faults are not scanned")                 \
+	X(SCAN_SKIP_SHARED_RO, scan_skip_shared_ro, "read-only file mappings are not scanned")     \
+	X(SCAN_SKIP_INACCESSIBLE, scan_skip_inaccessible,                                          \
+		"VMAs without any rights are not scanned")                                         \
+	X(SCAN_SINGLE_LOCAL, scan_single_local,                                                    \
+		"of an address space with one task, pages on the task's node are not armed")       \
+	X(VMA_SCAN_DELAY, vma_scan_delay,                                                          \
+		"once the first sequence is over, a new VMA is not scanned for scan_delay_ms")     \
+	X(VMA_PIDS, vma_pids,                                                                      \
+		"from the third sequence on a task scans only VMAs it faulted in lately")          \
+	X(VMA_PIDS_RESET, vma_pids_reset,                                                          \
+		"who faulted in a VMA is forgotten in time whether or not it is scanned")          \
+	X(VMA_PREV_SEQ, vma_prev_seq, "a VMA is scanned once in a sequence: prev_scan_seq")        \
+	X(VMA_PARTIAL, vma_partial, "a VMA whose scan was begun is completed by whoever scans")    \
+	X(VMA_FORCE, vma_force,                                                                    \
+		"where all that is left is inactive, one VMA is scanned all the same")             \
+	X(VMA_STARVING, vma_starving,                                                              \
+		"a VMA not scanned for more sequences than there are threads is scanned")          \
+	X(VMA_START_SEQ, vma_start_seq,                                                            \
+		"the two sequences without conditions begin with the VMA, not the address space")
 
 enum nb_mechanism {
 #define X(NAME, name, text) NB_MECH_##NAME,
@@ -79,8 +135,9 @@ enum nb_mechanism {
 #undef X
 		NB_NR_MECHANISMS
 };
-_Static_assert(NB_NR_MECHANISMS <= 64, "mechanisms are bits of a uint64_t");
-#define NB_BIT(m) (UINT64_C(1) << (m))
+enum {
+	NB_MECHANISM_WORDS = (NB_NR_MECHANISMS + 63) / 64,
+};
 
 /* X(NAME, name, unit, default, min, max, one sentence) */
 #define NB_TUNABLES(X)                                                                             \
@@ -98,7 +155,11 @@ _Static_assert(NB_NR_MECHANISMS <= 64, "mechanisms are bits of a uint64_t");
 	X(MIGRATE_INTERVAL_MS, migrate_interval_ms, "ms", 100, 1, 3600000,                         \
 		"migration window: length")                                                        \
 	X(PTEUPDATE_INTERVAL_MS, pteupdate_interval_ms, "ms", 1000, 0, 3600000,                    \
-		"scans go on this long after a limited window closed")
+		"scans go on this long after a limited window closed")                             \
+	X(MIGRATE_DEFERRED, migrate_deferred, "faults", 16, 0, 1000000,                            \
+		"shared faults that move nothing after one was filtered")                          \
+	X(MAX_SCAN_WINDOW_MB_S, max_scan_window_mb_s, "MiB/s", 2560, 1, 1048576,                   \
+		"scan periods are never so short that more would be scanned")
 
 enum nb_tunable {
 #define X(NAME, name, unit, def, min, max, text) NB_TUNE_##NAME,
@@ -109,14 +170,20 @@ enum nb_tunable {
 
 /* Everything a decision depends on besides events. Plain data; copy freely. */
 struct nb_config {
-	uint64_t mechanisms; /* NB_BIT(enum nb_mechanism) */
+	uint64_t mechanisms[NB_MECHANISM_WORDS]; /* bit = enum nb_mechanism */
 	int64_t tunables[NB_NR_TUNABLES];
 	uint32_t hz; /* the kernel's tick rate: jiffies in the rules are 1/hz s; from the machine */
 };
 
 static inline bool nb_has(const struct nb_config *c, enum nb_mechanism m)
 {
-	return (c->mechanisms >> m) & 1;
+	return (c->mechanisms[m / 64] >> (m % 64)) & 1;
+}
+
+static inline void nb_switch(struct nb_config *c, enum nb_mechanism m, bool on)
+{
+	c->mechanisms[m / 64] &= ~(UINT64_C(1) << (m % 64));
+	c->mechanisms[m / 64] |= (uint64_t)on << (m % 64);
 }
 
 static inline int64_t nb_tune(const struct nb_config *c, enum nb_tunable t)

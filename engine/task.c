@@ -21,6 +21,29 @@ static uint32_t first_period(const struct nb_engine *e)
 	return (uint32_t)nb_tune(&e->config, NB_TUNE_SCAN_DELAY_MS);
 }
 
+void nb_task_free(struct nb_engine *e, struct nb_task *t)
+{
+	nb_stats_free(e, t);
+	nb_free(e, t, sizeof(*t));
+}
+
+/*
+ * The first task of an address space sets off its scanning; those that come later look after it at
+ * different times.
+ */
+static void stagger(const struct nb_engine *e, struct nb_task *t, uint64_t now_ns)
+{
+	struct nb_mm *mm = t->mm;
+
+	if (!nb_has(&e->config, NB_MECH_SCAN_STAGGER))
+		return;
+	if (mm->nr_tasks > 0)
+		t->node_stamp_ns = 2 * e->rules.tick_ns;
+	else
+		mm->next_scan_j = nb_jiffies(&e->rules, now_ns) +
+				  nb_msecs_to_jiffies(&e->rules, first_period(e));
+}
+
 struct nb_task *nb_task_new(struct nb_engine *e, struct nb_mm *mm, uint32_t id, uint64_t now_ns)
 {
 	struct nb_task *t = mm != NULL ? nb_alloc(e, sizeof(*t)) : NULL;
@@ -30,10 +53,14 @@ struct nb_task *nb_task_new(struct nb_engine *e, struct nb_mm *mm, uint32_t id, 
 	t->mm = mm;
 	t->id = id;
 	t->scan_period_ms = first_period(e);
-	if (nb_idmap_add(e, &e->tasks, id, t) != 0) {
-		nb_free(e, t, sizeof(*t));
+	t->scan_seq = mm->scan_seq;
+	t->preferred = t->cpu_node = NB_NO_NODE;
+	if (nb_stats_init(e, t) != 0 || nb_groups_grow(e) != 0 ||
+		nb_idmap_add(e, &e->tasks, id, t) != 0) {
+		nb_task_free(e, t);
 		return NULL;
 	}
+	stagger(e, t, now_ns);
 	mm->nr_tasks++;
 	trace_task(e, t, NB_EVENT_TASK_NEW, 0, now_ns);
 	return t;
@@ -44,8 +71,10 @@ void nb_task_gone(struct nb_engine *e, struct nb_task *t, uint64_t now_ns)
 	trace_task(e, t, NB_EVENT_TASK_GONE, 0, now_ns);
 	if (t->mm != NULL)
 		t->mm->nr_tasks--;
+	nb_group_leave(e, t);
 	nb_idmap_remove(&e->tasks, t->id);
-	nb_free(e, t, sizeof(*t));
+	nb_groups_shrink(e);
+	nb_task_free(e, t);
 }
 
 struct nb_task *nb_task_by_id(const struct nb_engine *e, uint32_t id)

@@ -10,6 +10,7 @@
 #define NB_ENGINE_TASK_H
 
 #include "machine.h"
+#include "stats.h"
 
 struct nb_task {
 	struct nb_mm *mm;	/* NULL once the address space is gone */
@@ -17,7 +18,21 @@ struct nb_task {
 	uint32_t scan_period_ms;
 	uint32_t id;
 	struct nb_policy policy; /* set_mempolicy; NB_POLICY_DEFAULT = none */
+	/* fault statistics; faults is NULL in rows without */
+	uint64_t *faults;      /* [NB_NR_STATS][nr_nodes][2]: nb_stat_slot */
+	uint64_t total_faults; /* of NB_STAT_MEM */
+	uint64_t locality[NB_NR_LOCALITIES];
+	struct nb_group *group; /* NULL = none yet */
+	uint64_t retry_j;	/* jiffies: not placed again before */
+	uint32_t scan_seq;	/* of the address space, when its faults were last entered */
+	uint32_t period_max_ms;
+	uint32_t deferred; /* shared faults that are to move nothing */
+	int16_t preferred; /* node, or NB_NO_NODE */
+	int16_t cpu_node;  /* where it was last seen, or NB_NO_NODE */
 };
+
+/* What is kept of it. */
+void nb_task_free(struct nb_engine *e, struct nb_task *t);
 
 /* The task with this id, or NULL. */
 struct nb_task *nb_task_by_id(const struct nb_engine *e, uint32_t id);

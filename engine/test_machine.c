@@ -195,7 +195,7 @@ static void arm_page(const struct nb_arm_request *r, struct nb_arm_result *out, 
 {
 	out->present += pages_at(p);
 	out->huge_present += p->huge;
-	if (p->armed || (p->shared && r->single_mapped))
+	if (p->armed || (p->shared && r->single_mapped) || (!p->huge && p->node == r->spare_node))
 		return;
 	p->armed = true;
 	out->updated += pages_at(p);
@@ -306,6 +306,55 @@ static int tm_split(void *ctx, uint32_t mm_id, uint64_t addr, bool keep_armed)
 	return 0;
 }
 
+static int tm_run_on(void *ctx, uint32_t task, int node)
+{
+	struct tm *m = ctx;
+
+	if (task == 0 || node < 0 || node >= (int)m->topo.nr_nodes ||
+		m->topo.nodes[node].nr_cpus == 0)
+		broke(m, "a task to run where no CPU is");
+	if (m->refuse_run_on != 0)
+		return -m->refuse_run_on;
+	m->nr_run_ons++;
+	m->last_node = node;
+	return 0;
+}
+
+static int tm_swap(void *ctx, uint32_t task, uint32_t other)
+{
+	struct tm *m = ctx;
+
+	if (task == 0 || other == 0 || task == other)
+		broke(m, "a task that changes places with itself");
+	if (m->refuse_swap != 0)
+		return -m->refuse_swap;
+	m->nr_swaps++;
+	return 0;
+}
+
+static void tm_prefer(void *ctx, uint32_t task, int node)
+{
+	struct tm *m = ctx;
+
+	if (task == 0 || node < 0 || node >= (int)m->topo.nr_nodes)
+		broke(m, "a preferred node that is none");
+	m->nr_prefers++;
+	m->last_node = node;
+}
+
+static uint64_t tm_rss(void *ctx, uint32_t mm_id)
+{
+	const struct tm *m = ctx;
+	uint64_t pages = 0;
+
+	for (unsigned int i = 0; i < m->nr_areas; i++)
+		for (uint64_t p = 0; m->areas[i].mm == mm_id &&
+				     p < (m->areas[i].end - m->areas[i].start) >> NB_PAGE_SHIFT;
+			p++)
+			pages += m->areas[i].pages[p].present;
+	return pages;
+}
+
 static uint64_t tm_random(void *ctx)
 {
 	(void)ctx;
@@ -330,6 +379,7 @@ void tm_init(struct tm *m, const char *system, unsigned int nr)
 		sizeof(*m) - offsetof(struct tm, refuse_arm));
 	m->nr_arms = m->nr_moves = m->nr_splits = m->nr_events = 0;
 	m->last_split_kept_armed = false;
+	m->nr_run_ons = m->nr_swaps = m->nr_prefers = 0;
 	m->topo = (struct nb_topology){.nr_nodes = nr,
 		.nodes = m->nodes,
 		.cpu_node = m->cpu_node,
@@ -352,6 +402,10 @@ void tm_init(struct tm *m, const char *system, unsigned int nr)
 		.arm = tm_arm,
 		.move = tm_move,
 		.split = tm_split,
+		.run_on = tm_run_on,
+		.swap = tm_swap,
+		.prefer = tm_prefer,
+		.rss = tm_rss,
 		.trace = tm_trace};
 }
 

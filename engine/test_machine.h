@@ -58,14 +58,16 @@ struct tm {
 	unsigned int nr_moves;
 	unsigned int nr_splits;
 	bool last_split_kept_armed;
+	unsigned int nr_run_ons, nr_swaps, nr_prefers;
+	int last_node; /* of run_on and prefer */
 	struct nb_event events[TM_MAX_EVENTS];
 	unsigned int nr_events;
 
 	/* what is to go wrong */
-	int refuse_arm, refuse_move, refuse_split; /* an errno, or 0 */
-	bool no_memory;				   /* alloc fails */
-	bool bad_arm_end;			   /* arm answers nonsense */
-	int64_t allocs_left;			   /* alloc fails after so many; negative = never */
+	int refuse_arm, refuse_move, refuse_split, refuse_run_on, refuse_swap; /* an errno, or 0 */
+	bool no_memory;							       /* alloc fails */
+	bool bad_arm_end;    /* arm answers nonsense */
+	int64_t allocs_left; /* alloc fails after so many; negative = never */
 
 	bool in_fault;
 	int64_t live_bytes;

@@ -4,8 +4,11 @@
  * off. A mechanism that is removed, or can't be switched off, fails the test of its name.
  */
 #include "test_world.h"
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include "engine_private.h"
+#include "scanperiod.h"
 
 typedef uint64_t (*scenario)(struct world *w);
 
@@ -299,6 +302,316 @@ static uint64_t scan_reset(struct world *w)
 	return nb_task_scan_period_ms(w->t);
 }
 
+/* ---- mainline: pages ---- */
+
+/* A fault moved the page; what is remembered of it is still there, or not. */
+static uint64_t keeps_cpupid(struct world *w)
+{
+	struct nb_vma *vma = w_fill(w, W_BASE, W_HUGE, false);
+
+	w_fault(w, W_BASE, 1);
+	tm_finish_moves(w->m, NB_MOVE_OK);
+	return nb_pages_peek(w->m->e, &vma->pages, W_BASE, false) != NB_HISTORY_NONE;
+}
+
+static struct nb_task *another(struct world *w, uint32_t id)
+{
+	struct nb_task *t = nb_task_new(w->m->e, w->mm, id, w->m->now_ns);
+
+	assert_non_null(t);
+	return t;
+}
+
+/* Both tasks touch the first pages, in turn, until they know each other. */
+static void share(struct world *w, struct nb_task *a, int node_a, struct nb_task *b, int node_b)
+{
+	for (uint64_t i = 0; i < 4; i++) {
+		w_fault_by(w, a, W_BASE + (100 + i) * W_PAGE, node_a, 0);
+		w_fault_by(w, b, W_BASE + (100 + i) * W_PAGE, node_b, 0);
+		w_fault_by(w, a, W_BASE + (100 + i) * W_PAGE, node_a, 0);
+	}
+}
+
+static uint64_t numa_group(struct world *w)
+{
+	struct nb_task *b = another(w, 2);
+
+	w_fill(w, W_BASE, W_HUGE, false);
+	share(w, w->t, 0, b, 0);
+	return w->t->group != NULL && w->t->group == b->group;
+}
+
+/* A shared page whose other toucher is of the same node and group. */
+static uint64_t group_spread(struct world *w)
+{
+	struct nb_task *b = another(w, 2);
+
+	w_fill(w, W_BASE, W_HUGE, false);
+	share(w, w->t, 1, b, 1);
+	w_fault_by(w, b, W_BASE, 1, 0);
+	return (uint64_t)w_fault(w, W_BASE, 1);
+}
+
+/* Private, but last touched from another node. */
+static uint64_t early_migrate(struct world *w)
+{
+	w_fill(w, W_BASE, W_HUGE, false);
+	w_fault(w, W_BASE, 0);
+	return (uint64_t)w_fault(w, W_BASE, 1);
+}
+
+/* After one shared page was filtered, another one that two tasks of node 1 touch. */
+static uint64_t defer_migrate(struct world *w)
+{
+	struct nb_task *b = another(w, 2);
+
+	w_fill(w, W_BASE, W_HUGE, false);
+	w_fault_by(w, b, W_BASE, 0, 0);
+	w_fault(w, W_BASE, 1);
+	w_fault_by(w, b, W_BASE + W_PAGE, 1, 0);
+	return (uint64_t)w_fault(w, W_BASE + W_PAGE, 1);
+}
+
+/* ---- mainline: tasks ---- */
+
+/* The task runs on node 1 and faults on pages of node 0 alone, over two scan sequences. */
+static void fault_far(struct world *w)
+{
+	w->m->refuse_move = ENOMEM;
+	w_fill(w, W_BASE, W_HUGE, false);
+	for (uint64_t seq = 0; seq < 3; seq++) {
+		w_scan(w, 1);
+		for (uint64_t i = 0; i < 20; i++)
+			w_fault(w, W_BASE + i * W_PAGE, 1);
+	}
+}
+
+static uint64_t preferred_node(struct world *w)
+{
+	fault_far(w);
+	return (uint64_t)(w->t->preferred + 10);
+}
+
+static uint64_t moved_to_it(struct world *w)
+{
+	fault_far(w);
+	return (w->m->nr_run_ons > 0) * 10 + (uint64_t)w->m->last_node;
+}
+
+/* Node 0 is full of tasks; one of them faults on pages of node 1 alone. */
+static uint64_t task_swap(struct world *w)
+{
+	struct nb_task *b = another(w, 2);
+
+	w->m->refuse_run_on = EBUSY;
+	w->m->refuse_move = ENOMEM;
+	w_map(w, W_BASE + W_HUGE, W_HUGE);
+	tm_populate(w->m, W_MM, W_BASE + W_HUGE, W_BASE + 2 * W_HUGE, 1, false);
+	for (uint64_t seq = 0; seq < 3; seq++) {
+		w_scan(w, 1);
+		for (uint64_t i = 0; i < 20; i++)
+			w_fault_by(w, b, W_BASE + W_HUGE + i * W_PAGE, 0, 0);
+	}
+	fault_far(w);
+	return w->m->nr_swaps > 0;
+}
+
+/* The scan period after two sequences whose faults are all private and local: 3 slots longer each
+ * time. */
+static uint64_t period_of_settled(struct world *w)
+{
+	w_fill(w, W_BASE, W_HUGE, false);
+	for (uint64_t seq = 0; seq < 2; seq++) {
+		for (uint64_t i = 0; i < 20; i++)
+			w_fault(w, W_BASE + i * W_PAGE, 0);
+		w_scan(w, 0);
+	}
+	w_fault(w, W_BASE, 0);
+	return nb_task_scan_period_ms(w->t);
+}
+
+/*
+ * All private, and all but one remote: 3 slots of 500 ms longer by the private share, 7 shorter by
+ * the local one. Set to 5 s first, so that it can go both ways.
+ */
+static uint64_t period_of_misplaced(struct world *w)
+{
+	w->m->refuse_move = EAGAIN;
+	w_fill(w, W_BASE, W_HUGE, false);
+	w_scan(w, 1);
+	w_fault(w, W_BASE, 1);
+	nb_task_set_period(w->m->e, w->t, 5000, w->m->now_ns);
+	for (uint64_t i = 1; i < 20; i++)
+		w_fault(w, W_BASE + i * W_PAGE, 1);
+	w_fault(w, W_BASE + 20 * W_PAGE, 0);
+	w_scan(w, 1);
+	w_fault(w, W_BASE, 1);
+	return nb_task_scan_period_ms(w->t);
+}
+
+/* 4 windows of memory are present. */
+static uint64_t first_period(struct world *w)
+{
+	w_fill(w, W_BASE, 2 * W_HUGE, false);
+	w_scan(w, 0);
+	return nb_task_scan_period_ms(w->t);
+}
+
+static uint64_t longest_of_group(struct world *w)
+{
+	numa_group(w);
+	return nb_scan_max_ms(w->m->e, w->t);
+}
+
+/* Run time up to which the task does not look at its scan period again, after one scan at 2 s. */
+static uint64_t scan_stagger(struct world *w)
+{
+	w_fill(w, W_BASE, W_HUGE, false);
+	w->m->now_ns = 2000 * MS;
+	w_tick(w, w->t, 2000 * MS, 0);
+	return w->t->node_stamp_ns / MS;
+}
+
+/* ---- mainline: what is scanned ---- */
+
+/* Pages beyond a hole of 10 windows of 2 MiB each. */
+static uint64_t beyond_10_windows(struct world *w)
+{
+	w_map(w, W_BASE, 11 * W_HUGE);
+	tm_populate(w->m, W_MM, W_BASE + 10 * W_HUGE, W_BASE + 11 * W_HUGE, 0, false);
+	w_scan(w, 1);
+	return tm_counters(w->m)->numa_pte_updates;
+}
+
+static uint64_t beyond_a_window(struct world *w)
+{
+	w_map(w, W_BASE, 2 * W_HUGE);
+	tm_populate(w->m, W_MM, W_BASE + W_HUGE, W_BASE + 2 * W_HUGE, 0, false);
+	w_scan(w, 0);
+	return tm_counters(w->m)->numa_pte_updates;
+}
+
+static uint64_t scan_mof_only(struct world *w)
+{
+	w_fill(w, W_BASE, W_HUGE, false);
+	set_policy(w, NB_POLICY_BIND, 1, false);
+	w_scan(w, 0);
+	return tm_counters(w->m)->numa_pte_updates * 10 + tm_counters(w->m)->numa_skip_unsuitable;
+}
+
+static uint64_t scan_with_flags(struct world *w, unsigned int flags)
+{
+	assert_non_null(tm_map(w->m, w->mm, W_MM, W_BASE, W_HUGE, flags));
+	tm_populate(w->m, W_MM, W_BASE, W_BASE + W_HUGE, 0, false);
+	w_scan(w, 0);
+	return tm_counters(w->m)->numa_pte_updates;
+}
+
+static uint64_t library(struct world *w)
+{
+	return scan_with_flags(w, NB_VMA_READ | NB_VMA_FILE) * 10 +
+	       tm_counters(w->m)->numa_skip_shared_ro;
+}
+
+static uint64_t guard(struct world *w)
+{
+	return scan_with_flags(w, 0) * 10 + tm_counters(w->m)->numa_skip_inaccessible;
+}
+
+/* One task on node 0, where all the pages are. */
+static uint64_t lone_task(struct world *w)
+{
+	w_fill(w, W_BASE, W_HUGE, false);
+	w_scan(w, 0);
+	return tm_counters(w->m)->numa_pte_updates;
+}
+
+static const uint64_t second = 8 * W_HUGE;
+
+/* Scans that armed something, or looked at it, in the VMA at `addr`. */
+static uint64_t scans_of(const struct world *w, uint64_t addr, uint64_t bytes)
+{
+	uint64_t n = 0;
+
+	for (unsigned int i = 0; i < w->m->nr_arms; i++)
+		n += w->m->arms[i].start >= addr && w->m->arms[i].start < addr + bytes;
+	return n;
+}
+
+/* Some sequences over one VMA, then another one is mapped. */
+static void late_vma(struct world *w, uint64_t seqs)
+{
+	w_fill(w, W_BASE, W_HUGE, false);
+	for (uint64_t i = 0; i < seqs; i++)
+		w_scan(w, 0);
+	w_fill(w, W_BASE + second, W_HUGE, false);
+}
+
+static uint64_t new_vma_at_once(struct world *w)
+{
+	late_vma(w, 1);
+	w_scan(w, 0);
+	return scans_of(w, W_BASE + second, W_HUGE) * 10 + tm_counters(w->m)->numa_skip_scan_delay;
+}
+
+/* Four scans by a task that never touched the VMA. */
+static uint64_t untouched_vma(struct world *w)
+{
+	w_fill(w, W_BASE, W_HUGE, false);
+	for (int i = 0; i < 4; i++)
+		w_scan(w, 0);
+	return w->m->nr_arms;
+}
+
+/* Touched once, then 6 scans at long intervals. */
+static uint64_t touched_once(struct world *w)
+{
+	w_fill(w, W_BASE, W_HUGE, false);
+	w_scan(w, 0);
+	w_scan(w, 0);
+	w_fault(w, W_BASE, 0);
+	for (int i = 0; i < 6; i++)
+		w_scan(w, 0);
+	return tm_counters(w->m)->numa_skip_pid_inactive;
+}
+
+/* The first VMA is touched, the second is not: how often each is scanned from then on. */
+static uint64_t active_and_inactive(struct world *w)
+{
+	w_fill(w, W_BASE, W_HUGE, false);
+	w_fill(w, W_BASE + second, W_HUGE, false);
+	for (int i = 0; i < 6; i++) {
+		w_scan(w, 0);
+		w_fault(w, W_BASE, 0);
+	}
+	return scans_of(w, W_BASE, W_HUGE) * 10 + scans_of(w, W_BASE + second, W_HUGE);
+}
+
+/* Of a VMA of 3 windows a task that touched it scans the first, one that did not goes on. */
+static uint64_t vma_partial(struct world *w)
+{
+	struct nb_task *b = another(w, 2);
+
+	w_fill(w, W_BASE, 3 * W_HUGE, false);
+	for (int i = 0; i < 6; i++)
+		w_scan(w, 0);
+	for (uint64_t i = 0; i < 3; i++)
+		tm_touch(w->m, w->t, w->mm, W_MM, W_BASE + i * W_HUGE, 0);
+	w_scan(w, 0);
+	w->m->nr_arms = 0;
+	w->m->now_ns += 3600000 * MS;
+	w_tick(w, b, w->m->now_ns, 0);
+	return w->m->nr_arms * 10 + tm_counters(w->m)->numa_skip_ignore_pid;
+}
+
+static uint64_t late_and_untouched(struct world *w)
+{
+	late_vma(w, 5);
+	for (int i = 0; i < 4; i++)
+		w_scan(w, 0);
+	return scans_of(w, W_BASE + second, W_HUGE);
+}
+
 /* ---- the table ---- */
 
 #define T(NAME, run, on, off, ...)                                                                 \
@@ -343,6 +656,35 @@ static const struct mechanism_test tests[] = {
 		"balancenuma-v8", NULL, 2),
 	T(THP_ALLOC_FAIL_STATS, thp_alloc_fail_stats, 512, 0, "balancenuma-v8", NULL, 2),
 	T(THP_RATELIMIT, thp_ratelimit, 2, 8, "balancenuma-v8", "ratelimit_mb=2", 2),
+	T(CPUPID, one_fault, NB_WHY_MOVE, NB_WHY_FILTERED, "linux-3.13", NULL, 2),
+	T(KEEPS_CPUPID, keeps_cpupid, 1, 0, "linux-3.13", NULL, 2),
+	T(FAULT_STATS, preferred_node, 10, 9, "linux-3.13", NULL, 2),
+	T(NUMA_GROUP, numa_group, 1, 0, "linux-3.13", NULL, 2),
+	T(PREFERRED_NODE, preferred_node, 10, 9, "linux-3.13", NULL, 2),
+	T(TASK_NUMA_MIGRATE, moved_to_it, 10, 0, "linux-3.13", NULL, 2),
+	T(TASK_SWAP, task_swap, 1, 0, "linux-3.13", NULL, 2),
+	T(DEFER_MIGRATE, defer_migrate, NB_WHY_FILTERED, NB_WHY_MOVE, "linux-3.13", NULL, 2),
+	T(EARLY_MIGRATE, early_migrate, NB_WHY_MOVE, NB_WHY_FILTERED, "linux-6.4", NULL, 2),
+	T(GROUP_SPREAD, group_spread, NB_WHY_FILTERED, NB_WHY_MOVE, "linux-6.4", NULL, 2),
+	T(SCAN_ADAPT, period_of_settled, 1690, 1000, "linux-3.13", NULL, 2),
+	T(SCAN_ADAPT_PRIVATE, period_of_misplaced, 6500, 1500, "linux-6.4", NULL, 2),
+	T(SCAN_RSS, first_period, 250, 1000, "linux-3.13", "scan_size_mb=1", 2),
+	T(SCAN_GROUP, longest_of_group, 180000, 60000, "linux-6.4", NULL, 2),
+	T(SCAN_STAGGER, scan_stagger, 1008, 2000, "linux-3.13", NULL, 2),
+	T(SCAN_EXTENT, beyond_a_window, 512, 0, "linux-3.13", "scan_size_mb=2", 2),
+	T(SCAN_VIRTPAGES, beyond_10_windows, 0, 512, "linux-6.4", "scan_size_mb=2", 2),
+	T(SCAN_MOF_ONLY, scan_mof_only, 1, 5120, "linux-3.13", NULL, 2),
+	T(SCAN_SKIP_SHARED_RO, library, 1, 5120, "linux-3.13", NULL, 2),
+	T(SCAN_SKIP_INACCESSIBLE, guard, 1, 5120, "linux-3.13", NULL, 2),
+	T(SCAN_SINGLE_LOCAL, lone_task, 0, 512, "linux-6.4", NULL, 2),
+	T(VMA_SCAN_DELAY, new_vma_at_once, 1, 10, "linux-6.4", NULL, 2),
+	T(VMA_PIDS, untouched_vma, 2, 4, "linux-6.4", NULL, 2),
+	T(VMA_PIDS_RESET, touched_once, 5, 4, "linux-6.7", "vma_force=off", 2),
+	T(VMA_PREV_SEQ, active_and_inactive, 66, 64, "linux-6.7", NULL, 2),
+	T(VMA_PARTIAL, vma_partial, 11, 10, "linux-6.7", "scan_size_mb=2", 2),
+	T(VMA_FORCE, untouched_vma, 4, 2, "linux-6.7", NULL, 2),
+	T(VMA_STARVING, untouched_vma, 3, 2, "linux-6.12", "vma_force=off", 2),
+	T(VMA_START_SEQ, late_and_untouched, 1, 0, "linux-6.8", "vma_force=off", 2),
 };
 
 enum {
@@ -379,14 +721,15 @@ static void mechanism(void **state)
  * tested here. */
 static void every_mechanism_is_tested(void **state)
 {
-	uint64_t tested = NB_BIT(NB_MECH_TLB_LOCAL_FLUSH) | NB_BIT(NB_MECH_TLB_SKIP_INACCESSIBLE) |
-			  NB_BIT(NB_MECH_TLB_SKIP_UNCHANGED);
+	bool tested[NB_NR_MECHANISMS] = {[NB_MECH_TLB_LOCAL_FLUSH] = true,
+		[NB_MECH_TLB_SKIP_INACCESSIBLE] = true,
+		[NB_MECH_TLB_SKIP_UNCHANGED] = true};
 
 	(void)state;
 	for (int i = 0; i < NR_TESTS; i++)
-		tested |= NB_BIT(tests[i].mechanism);
+		tested[tests[i].mechanism] = true;
 	for (int m = 0; m < NB_NR_MECHANISMS; m++)
-		if (!(tested & NB_BIT(m)))
+		if (!tested[m])
 			fail_msg("%s has no test", nb_mechanism_table[m].name);
 }
 

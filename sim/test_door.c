@@ -113,9 +113,9 @@ static void test_tlb_rules_save_a_flush_for_each_fault_and_each_move(void **stat
 
 			try_open_nodes(&t, areas[k], "balancenuma-v8", "two_stage_filter=off");
 			if (off & 1)
-				t.w.config.mechanisms &= ~NB_BIT(NB_MECH_TLB_LOCAL_FLUSH);
+				nb_switch(&t.w.config, NB_MECH_TLB_LOCAL_FLUSH, false);
 			if (off & 2)
-				t.w.config.mechanisms &= ~NB_BIT(NB_MECH_TLB_SKIP_INACCESSIBLE);
+				nb_switch(&t.w.config, NB_MECH_TLB_SKIP_INACCESSIBLE, false);
 			try_touch(&t, 0, 0, SIM_MB2);
 			try_tick(&t);
 			try_arm(&t, 0, 4096 * (k ? 1 : 512));
