@@ -40,7 +40,17 @@ static void sort(struct sim_world *w)
 	}
 }
 
-/* Keep the order of those still sweeping, then add whoever began. */
+static void set_pull(struct sim_world *w, struct sim_thread *t, double pull)
+{
+	if (t->pull == pull)
+		return;
+	t->pull = pull;
+	t->rate_epoch = 0;
+	w->demand_stale = true;
+}
+
+/* Keep the order of those still sweeping, then add whoever began. Whoever left is pulled no more.
+ */
 static void collect(struct sim_world *w)
 {
 	uint32_t n = 0;
@@ -51,6 +61,8 @@ static void collect(struct sim_world *w)
 		t->in_convoy = t->current && sweeps(t);
 		if (t->in_convoy)
 			w->convoy[n++] = w->convoy[i];
+		else
+			set_pull(w, t, 1);
 	}
 	for (uint32_t i = 0; i < w->nr_run; i++) {
 		struct sim_thread *t = &w->threads[w->run_list[i]];
@@ -67,15 +79,6 @@ static bool same_sweep(const struct sim_thread *a, const struct sim_thread *b)
 {
 	return a->area == b->area && a->slice_start == b->slice_start &&
 	       a->slice_end == b->slice_end;
-}
-
-static void set_pull(struct sim_world *w, struct sim_thread *t, double pull)
-{
-	if (t->pull == pull)
-		return;
-	t->pull = pull;
-	t->rate_epoch = 0;
-	w->demand_stale = true;
 }
 
 void sim_convoy_update(struct sim_world *w)

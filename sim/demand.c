@@ -128,8 +128,11 @@ static void want_add(struct sim_mix *want, unsigned int node, double share)
 			want->share[k] += (float)share;
 			return;
 		}
-	if (want->nr == SIM_MAX_MIX)
+	/* More nodes than a mix holds: the last one stands for the rest. */
+	if (want->nr == SIM_MAX_MIX) {
+		want->share[SIM_MAX_MIX - 1] += (float)share;
 		return;
+	}
 	want->node[want->nr] = (uint16_t)node;
 	want->share[want->nr++] = (float)share;
 }
@@ -208,6 +211,43 @@ static void add_region(const struct sim_world *w, const struct sim_region *r, do
 		by_node[own_node] += share * (1 - present);
 }
 
+/* Where more nodes have a share than a mix holds: the thread's own, and after it in turn others
+ * that stand for all. From each node these are different ones, so that together they load every
+ * node. */
+static void sample_mix(const struct sim_world *w, struct sim_thread *t, const double *by_node)
+{
+	const double rest = 1 - by_node[t->node];
+	double chosen = 0;
+
+	for (unsigned int k = 0; k < w->nr_nodes && t->mix.nr < SIM_MAX_MIX; k++) {
+		const unsigned int n = ((unsigned int)t->node + k) % w->nr_nodes;
+
+		if (by_node[n] <= 0)
+			continue;
+		want_add(&t->mix, n, by_node[n]);
+		chosen += k ? by_node[n] : 0;
+	}
+	for (unsigned int i = 0; i < t->mix.nr; i++)
+		if (t->mix.node[i] != t->node)
+			t->mix.share[i] = (float)((double)t->mix.share[i] * rest / chosen);
+}
+
+static void set_mix(const struct sim_world *w, struct sim_thread *t, const double *by_node)
+{
+	unsigned int used = 0;
+
+	t->mix.nr = 0;
+	for (unsigned int n = 0; n < w->nr_nodes; n++)
+		used += by_node[n] > 0;
+	if (used > SIM_MAX_MIX) {
+		sample_mix(w, t, by_node);
+		return;
+	}
+	for (unsigned int n = 0; n < w->nr_nodes; n++)
+		if (by_node[n] > 0)
+			want_add(&t->mix, n, by_node[n]);
+}
+
 static void random_mix(struct sim_world *w, struct sim_thread *t)
 {
 	const struct sim_phase *p = &t->load->phases[t->in_phase];
@@ -216,10 +256,7 @@ static void random_mix(struct sim_world *w, struct sim_thread *t)
 	add_region(w, t->own, 1 - p->shared_ratio, t->node, by_node);
 	if (t->all)
 		add_region(w, t->all, p->shared_ratio, t->node, by_node);
-	t->mix.nr = 0;
-	for (unsigned int n = 0; n < w->nr_nodes; n++)
-		if (by_node[n] > 0)
-			want_add(&t->mix, n, by_node[n]);
+	set_mix(w, t, by_node);
 	t->own_version = t->own->version;
 	t->all_version = t->all ? t->all->version : 0;
 	t->rate_epoch = 0;

@@ -274,28 +274,47 @@ void sim_pages_drop(struct sim_world *w, struct sim_area_state *a)
 
 /* ---- questions ---- */
 
-static void mix_add(struct sim_mix *mix, int node, float share)
+/* False: more nodes than a mix holds. */
+static bool mix_add(struct sim_mix *mix, int node, float share)
 {
 	for (unsigned int k = 0; k < mix->nr; k++)
 		if (mix->node[k] == node) {
 			mix->share[k] += share;
-			return;
+			return true;
 		}
-	/* More nodes than a mix holds: the last one stands for the rest. */
-	if (mix->nr == SIM_MAX_MIX) {
-		mix->share[SIM_MAX_MIX - 1] += share;
-		return;
-	}
+	if (mix->nr == SIM_MAX_MIX)
+		return false;
 	mix->node[mix->nr] = (uint16_t)node;
 	mix->share[mix->nr++] = share;
+	return true;
+}
+
+/* Entries of [first, last], run by run, for neighbours are mostly on one node; the share that found
+ * no room in the mix. */
+static float mix_entries(const uint16_t *pte, uint32_t first, uint32_t last, float each,
+	int absent_node, struct sim_mix *mix)
+{
+	float lost = 0;
+
+	for (uint32_t i = first, run; i <= last; i += run) {
+		const uint16_t key = pte[i] & (SIM_PTE_PRESENT | SIM_PTE_NODE);
+
+		run = 1;
+		while (i + run <= last && (pte[i + run] & (SIM_PTE_PRESENT | SIM_PTE_NODE)) == key)
+			run++;
+		if (!mix_add(mix, key & SIM_PTE_PRESENT ? key & SIM_PTE_NODE : absent_node,
+			    each * (float)run))
+			lost += each * (float)run;
+	}
+	return lost;
 }
 
 void sim_block_mix(const struct sim_world *w, const struct sim_area_state *a, uint64_t start,
 	uint64_t end, int absent_node, struct sim_mix *mix)
 {
 	const struct sim_block *block = &a->blocks[sim_block_of(a, start)];
-	uint32_t first, last;
-	float each;
+	uint32_t first, last, from;
+	float each, lost = 0;
 
 	mix->nr = 0;
 	if (!(block->flags & SIM_B_PTES)) {
@@ -305,17 +324,16 @@ void sim_block_mix(const struct sim_world *w, const struct sim_area_state *a, ui
 	first = sim_pte_index(a, start);
 	last = sim_pte_index(a, end - 1);
 	each = 1 / (float)(last - first + 1);
-	/* Neighbours are mostly on one node: entered run by run. */
-	for (uint32_t i = first, run; i <= last; i += run) {
-		const uint16_t key = w->chunks[block->ptes][i] & (SIM_PTE_PRESENT | SIM_PTE_NODE);
-
-		run = 1;
-		while (i + run <= last &&
-			(w->chunks[block->ptes][i + run] & (SIM_PTE_PRESENT | SIM_PTE_NODE)) == key)
-			run++;
-		mix_add(mix, key & SIM_PTE_PRESENT ? key & SIM_PTE_NODE : absent_node,
-			each * (float)run);
-	}
+	/* Where not all nodes fit in, each node's threads begin at another page, and those that do
+	 * stand for the rest. */
+	from = w->nr_nodes > SIM_MAX_MIX ? first + (uint32_t)absent_node * 37 % (last - first + 1)
+					 : first;
+	lost = mix_entries(w->chunks[block->ptes], from, last, each, absent_node, mix);
+	if (from > first)
+		lost += mix_entries(
+			w->chunks[block->ptes], first, from - 1, each, absent_node, mix);
+	for (unsigned int k = 0; lost > 0 && k < mix->nr; k++)
+		mix->share[k] /= 1 - lost;
 }
 
 static uint64_t node_free(const struct sim_world *w, unsigned int node)
