@@ -226,17 +226,22 @@ int plan_add_jobs(struct plan *p, const char *list, char *why, size_t why_len)
 
 /* ---- runs ---- */
 
+/* The finisher of splitmix64: each bit of the input moves about half of the output's. */
+static uint64_t mixed(uint64_t x)
+{
+	x = (x ^ (x >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
+	x = (x ^ (x >> 27)) * UINT64_C(0x94d049bb133111eb);
+	return x ^ (x >> 31);
+}
+
 uint64_t plan_seed(uint64_t seed, const char *job, unsigned int iteration)
 {
-	uint64_t h = UINT64_C(0xcbf29ce484222325) ^ seed; /* FNV-1a */
+	/* FNV-1a from a mixed start: the seed must not cancel against a name's first letter. */
+	uint64_t h = UINT64_C(0xcbf29ce484222325) ^ mixed(seed + UINT64_C(0x9e3779b97f4a7c15));
 
 	for (; *job; job++)
 		h = (h ^ (unsigned char)*job) * UINT64_C(0x100000001b3);
-	h += (iteration + 1) * UINT64_C(0x9e3779b97f4a7c15);
-	/* Finisher of splitmix64: each bit of the input moves about half of the output's. */
-	h = (h ^ (h >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
-	h = (h ^ (h >> 27)) * UINT64_C(0x94d049bb133111eb);
-	return (h ^ (h >> 31)) >> 11;
+	return mixed(h + (iteration + 1) * UINT64_C(0x9e3779b97f4a7c15)) >> 11;
 }
 
 struct plan_at plan_at(const struct plan *p, size_t i)
