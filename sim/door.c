@@ -66,15 +66,16 @@ static int common_node(const struct sim_world *w, const struct sim_area_state *a
 	return node;
 }
 
-static uint32_t arm_ptes(
-	struct sim_world *w, struct sim_area_state *a, uint32_t b, uint64_t start, uint64_t end)
+static uint32_t arm_ptes(struct sim_world *w, struct sim_area_state *a, uint32_t b, uint64_t start,
+	uint64_t end, int spare_node)
 {
 	uint32_t armed = 0;
 
 	for (uint64_t o = start; o < end; o += NB_PAGE_SIZE) {
 		const uint16_t pte = sim_pte_get(w, a, o);
 
-		if (!(pte & SIM_PTE_PRESENT) || pte & SIM_PTE_ARMED)
+		if (!(pte & SIM_PTE_PRESENT) || pte & SIM_PTE_ARMED ||
+			(pte & SIM_PTE_NODE) == spare_node)
 			continue;
 		if (sim_pte_set(w, a, o, (uint16_t)(pte | SIM_PTE_ARMED))) {
 			sim_fail(w, -ENOMEM, "no memory for page tables");
@@ -111,14 +112,14 @@ static void arm_block(struct sim_world *w, struct sim_area_state *a, uint32_t b,
 	}
 	if (alike && all) {
 		out->present += block->present;
-		if (block->flags & SIM_B_ARMED)
+		if (block->flags & SIM_B_ARMED || block->node == r->spare_node)
 			return;
 		out->updated += block->present;
 		sim_block_set(w, a, b, block->node, SIM_B_ARMED);
 	} else {
 		for (uint64_t o = start; o < end; o += NB_PAGE_SIZE)
 			out->present += !!(sim_pte_get(w, a, o) & SIM_PTE_PRESENT);
-		out->updated += arm_ptes(w, a, b, start, end);
+		out->updated += arm_ptes(w, a, b, start, end, r->spare_node);
 	}
 	if (r->pmd_batch && all && common_node(w, a, b) >= 0)
 		block->flags |= SIM_B_PMD;
@@ -145,7 +146,7 @@ static int door_arm(void *ctx, const struct nb_arm_request *r, struct nb_arm_res
 	memset(out, 0, sizeof(*out));
 	out->end = r->end;
 	if (!a)
-		return -EFAULT;
+		return sim_backdrop_arm(w, r, out);
 	if (r->single_mapped && a->mappings > 1)
 		return 0;
 	at = r->start - a->va;
@@ -202,7 +203,33 @@ static int door_run_on(void *ctx, uint32_t task, int node)
 {
 	struct sim_world *w = ctx;
 
-	return sim_sched_run_on(w, &w->threads[task - 1], node);
+	return sim_sched_move(w, &w->threads[task - 1], node);
+}
+
+static int door_swap(void *ctx, uint32_t task, uint32_t other)
+{
+	struct sim_world *w = ctx;
+
+	return sim_sched_swap(w, &w->threads[task - 1], &w->threads[other - 1]);
+}
+
+static void door_prefer(void *ctx, uint32_t task, int node)
+{
+	struct sim_world *w = ctx;
+
+	w->threads[task - 1].preferred = (int16_t)node;
+}
+
+static uint64_t door_rss(void *ctx, uint32_t mm)
+{
+	struct sim_world *w = ctx;
+	const struct sim_process *p = &w->processes[mm - 1];
+	uint64_t pages = 0;
+
+	for (uint32_t i = 0; i < p->load->nr_areas; i++)
+		for (unsigned int n = 0; p->map[i].mapped && n < w->nr_nodes; n++)
+			pages += p->map[i].area->node_pages[n];
+	return pages;
 }
 
 static void door_trace(void *ctx, const struct nb_event *e)
@@ -223,6 +250,9 @@ struct nb_engine *sim_door_open(struct sim_world *w)
 		.move = door_move,
 		.split = door_split,
 		.run_on = door_run_on,
+		.swap = door_swap,
+		.prefer = door_prefer,
+		.rss = door_rss,
 		.trace = w->options->trace ? door_trace : NULL,
 	};
 

@@ -14,6 +14,8 @@
 /* X(field, "section", "key", unit, default, min, max, where the default is from) — scalars of the machine file */
 #define SIM_PARAMS(X)                                                                              \
 	X(hz, "machine", "hz", "1/s", 250, 10, 10000, "CONFIG_HZ of distribution kernels")         \
+	X(stack, "machine", "stack_mib", "MiB", 0, 0, 255,                                         \
+		"size of a thread's stack; 0 = neither stacks nor libraries are modelled; 8 is what ulimit -s says on most systems") \
 	X(mem_bandwidth, "memory", "bandwidth_mib_s", "MiB/s", 20000, 1, 1e9,                      \
 		"one node's memory, written sequentially by many CPUs; two channels of DDR4-2400 less a third") \
 	X(local_latency, "memory", "latency_ns", "ns", 90, 1, 1e6, "idle load-to-use latency of local DRAM on two-socket servers") \

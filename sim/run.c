@@ -78,6 +78,8 @@ static void start_process(struct sim_world *w, struct sim_process *p)
 	for (uint32_t i = 0; p->mm && i < load->nr_areas && !w->error; i++)
 		if (!load->areas[i].late)
 			sim_process_map(w, p, i);
+	if (p->mm && !w->error)
+		sim_backdrop_map(w, p);
 	for (uint32_t i = 0; p->mm && i < load->nr_threads && !w->error; i++) {
 		struct sim_thread *t = &w->threads[load->first_thread + i];
 
@@ -90,6 +92,8 @@ static void start_process(struct sim_world *w, struct sim_process *p)
 			nb_task_policy(w->engine, t->task, &t->load->policy, (uint64_t)w->now_ns);
 		t->debt_ns += w->model->process_start + i * w->model->thread_start;
 		sim_work_start(w, t);
+		if (t->cpu >= 0)
+			t->stack_node = t->node;
 	}
 	if (!p->mm)
 		sim_fail(w, -ENOMEM, "no memory for an address space");
@@ -237,6 +241,8 @@ static int set_up_threads(struct sim_world *w)
 		t->cpu = -1;
 		t->core_factor = 1;
 		t->pull = 1;
+		t->preferred = NB_NO_NODE;
+		t->stack_node = NB_NO_NODE;
 		t->pinned_node = w->options->placement && w->options->placement->thread_node
 					 ? w->options->placement->thread_node[i]
 					 : -1;

@@ -239,6 +239,60 @@ int sim_sched_run_on(struct sim_world *w, struct sim_thread *t, int node)
 	return 0;
 }
 
+/* ---- NUMA placement ---- */
+
+static uint32_t node_running(const struct sim_world *w, int node)
+{
+	uint32_t running = 0;
+
+	for (uint32_t c = 0; c < w->model->topo.cpu_ids; c++)
+		if (w->cpus[c].usable && w->cpus[c].node == node)
+			running += w->cpus[c].nr_running;
+	return running;
+}
+
+/*
+ * As adjust_numa_imbalance: a node may not become busier than the one that is left, except by two
+ * tasks while it is nearly idle.
+ */
+static bool keeps_balance(const struct sim_world *w, int from, int to)
+{
+	const uint32_t source = node_running(w, from) - 1, target = node_running(w, to) + 1;
+
+	return target <= source ||
+	       (target <= w->model->topo.nodes[to].nr_cpus / 4 && target - source <= 2);
+}
+
+int sim_sched_move(struct sim_world *w, struct sim_thread *t, int node)
+{
+	const int32_t cpu = best_cpu_of(w, t, node);
+
+	if (cpu < 0 || t->state != SIM_T_RUNNABLE)
+		return -EINVAL;
+	if (w->cpus[cpu].nr_running)
+		return -EBUSY;
+	if (!keeps_balance(w, t->node, node))
+		return -EAGAIN;
+	detach(w, t);
+	attach(w, t, (uint32_t)cpu);
+	return 0;
+}
+
+int sim_sched_swap(struct sim_world *w, struct sim_thread *t, struct sim_thread *other)
+{
+	const int32_t here = t->cpu, there = other->cpu;
+
+	if (t->state != SIM_T_RUNNABLE || other->state != SIM_T_RUNNABLE || here == there)
+		return -EINVAL;
+	if (!allowed(w, t, (uint32_t)there) || !allowed(w, other, (uint32_t)here))
+		return -EINVAL;
+	detach(w, t);
+	detach(w, other);
+	attach(w, t, (uint32_t)there);
+	attach(w, other, (uint32_t)here);
+	return 0;
+}
+
 /* ---- balancing ---- */
 
 static void move_task(struct sim_world *w, struct sim_thread *t, uint32_t cpu)
@@ -284,20 +338,25 @@ static void count_idle(const struct sim_world *w, uint32_t *idle)
 }
 
 /* A running task of node `from` that may run on `cpu`; a different one each time, so that none is
- * moved for ever. */
+ * moved for ever. One that prefers to be there only where there is no other. */
 static struct sim_thread *movable_task(struct sim_world *w, int from, uint32_t cpu)
 {
 	const uint32_t ids = w->model->topo.cpu_ids;
 	const uint32_t first = (uint32_t)sim_rng_below(&w->rng, ids);
+	struct sim_thread *second_best = NULL;
 
 	for (uint32_t k = 0; k < ids; k++) {
 		const struct sim_cpu *c = &w->cpus[(first + k) % ids];
 
 		if (c->usable && c->node == from && c->current &&
-			allowed(w, &w->threads[c->current - 1], cpu))
-			return &w->threads[c->current - 1];
+			allowed(w, &w->threads[c->current - 1], cpu)) {
+			if (w->threads[c->current - 1].preferred != from)
+				return &w->threads[c->current - 1];
+			if (!second_best)
+				second_best = &w->threads[c->current - 1];
+		}
 	}
-	return NULL;
+	return second_best;
 }
 
 static int32_t idle_cpu_of(const struct sim_world *w, int node)

@@ -522,6 +522,8 @@ void sim_work_tick(struct sim_world *w)
 	for (uint32_t i = 0; i < w->nr_run; i++) {
 		struct sim_thread *t = &w->threads[w->run_list[i]];
 
+		if (t->stack_armed && t->current)
+			sim_backdrop_touch(w, t);
 		if (t->state == SIM_T_RUNNABLE)
 			engine_tick(w, t);
 	}

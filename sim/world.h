@@ -150,6 +150,9 @@ struct sim_thread {
 	double core_factor;   /* speed on this core now: 1, or less with busy siblings */
 	double pull; /* speed-up of a sweep that follows another through the caches; see convoy.c */
 	int32_t pinned_node; /* placement: kept on this node; -1 = free */
+	int16_t preferred;   /* node that the system would have it on; -1 = none said */
+	int16_t stack_node, stack_wanted; /* backdrop.c: of its stack's pages */
+	bool stack_armed;
 	uint32_t id;	     /* task id: index + 1 */
 	uint32_t queue_next; /* run queue link: index + 1, 0 = end */
 };
@@ -307,6 +310,14 @@ void sim_moves_finish(struct sim_world *w);
  * one. */
 int sim_placed_node(const struct sim_world *w, const struct sim_thread *t, uint64_t offset);
 
+/* backdrop.c: program, libraries and stacks */
+void sim_backdrop_map(struct sim_world *w, struct sim_process *p);
+/* A range outside all areas; -EFAULT where nothing is. */
+int sim_backdrop_arm(
+	struct sim_world *w, const struct nb_arm_request *r, struct nb_arm_result *out);
+/* Its armed stack's pages fault. */
+void sim_backdrop_touch(struct sim_world *w, struct sim_thread *t);
+
 /* door.c */
 struct nb_engine *sim_door_open(struct sim_world *w);
 struct sim_area_state *sim_area_at(struct sim_world *w, uint64_t va);
@@ -318,6 +329,9 @@ void sim_sched_wake(struct sim_world *w, struct sim_thread *t);
 void sim_sched_sleep(struct sim_world *w, struct sim_thread *t);
 void sim_sched_tick(struct sim_world *w);
 int sim_sched_run_on(struct sim_world *w, struct sim_thread *t, int node);
+/* As machine.h's run_on and swap. */
+int sim_sched_move(struct sim_world *w, struct sim_thread *t, int node);
+int sim_sched_swap(struct sim_world *w, struct sim_thread *t, struct sim_thread *other);
 void sim_sched_refresh(struct sim_world *w);
 const char *sim_sched_check(const struct sim_world *w);
 
