@@ -158,7 +158,7 @@ static long advise_piece(struct nb_guest *g, uint64_t at, uint64_t end, int advi
 	long rc;
 
 	if (locked)
-		nb_lock(&g->regions.lock, &signals);
+		nb_guest_lock(g, &signals);
 	p = next_piece(g, at, end);
 	rc = p.managed ? advise_managed(g, &p, advice) : 0;
 	if (locked)

@@ -195,6 +195,8 @@ static int serve(void *ctx, const struct nb_wish *w)
 		return nb_backing_adopt(a, w);
 	case NB_REQUEST_PRE_FORK:
 		return nb_backing_pre_fork(a->guest, true);
+	case NB_REQUEST_PRIVATE:
+		return nb_backing_pre_fork(a->guest, false);
 	case NB_REQUEST_EJECT:
 		return nb_backing_eject(a, w->start, w->end);
 	case NB_REQUEST_STOP:
@@ -381,8 +383,11 @@ static void agent_main(void *guest)
 	}
 	g->agent = a;
 	ready(g, NB_GUEST_RUNNING);
-	while (!atomic_load(&g->stop))
+	while (!atomic_load(&g->stop) && !atomic_load(&g->revoked))
 		round_of(a);
+	/* Robbed: the watchdog has the descriptors, and there is nothing left to do here. */
+	while (!atomic_load(&g->stop))
+		nb_futex_wait(&g->stop, 0, 0);
 	publish(a, nb_os_now_ns());
 	leave(g);
 }

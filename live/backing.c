@@ -129,8 +129,12 @@ static void put_back(uint64_t start, uint64_t end, uint32_t prot)
 static long map_file(struct nb_agent *a, const struct nb_region *r, int fd)
 {
 	const uint64_t bytes = r->end - r->start;
-	long rc = NB_OS_6(mmap, r->start, bytes, r->prot, MAP_SHARED | MAP_FIXED | MAP_NORESERVE,
-		fd, r->offset);
+	long rc;
+
+	if (atomic_load(&a->guest->revoked))
+		return -EPERM;
+	rc = NB_OS_6(mmap, r->start, bytes, r->prot, MAP_SHARED | MAP_FIXED | MAP_NORESERVE, fd,
+		r->offset);
 
 	if (nb_os_failed(rc))
 		return rc;

@@ -30,7 +30,7 @@ static void hold(struct nb_guest *g, struct hold *h)
 
 	h->locked = forking == 0 || forking != (uint32_t)NB_OS_0(gettid);
 	if (h->locked)
-		nb_lock(&g->regions.lock, &h->signals);
+		nb_guest_lock(g, &h->signals);
 }
 
 static void release(struct nb_guest *g, const struct hold *h)
@@ -126,7 +126,12 @@ int nb_call_eject(struct nb_guest *g, uint64_t addr, uint64_t bytes)
 	if (g->regions.nr == 0 || end <= start || !nb_regions_touch(&g->regions, start, end))
 		return 0;
 	rc = nb_ask(g, &(struct nb_wish){.kind = NB_REQUEST_EJECT, .start = start, .end = end});
-	return rc == 0 ? 0 : eject_here(g, start, end);
+	if (rc == 0)
+		return 0;
+	rc = eject_here(g, start, end);
+	if (rc == 0 || nb_ask(g, &(struct nb_wish){.kind = NB_REQUEST_PRIVATE}) != 0)
+		return rc;
+	return eject_here(g, start, end);
 }
 
 /* The table must have room for the cuts at both ends. */
@@ -205,7 +210,7 @@ static int this_cpu(void)
 }
 
 /* The kernel has chosen and given the memory; now it becomes managed, or it stays what it is. */
-static void adopt(struct nb_guest *g, uint64_t addr, uint64_t bytes, int prot)
+static int adopt(struct nb_guest *g, uint64_t addr, uint64_t bytes, int prot)
 {
 	const struct nb_wish wish = {
 		.kind = NB_REQUEST_ADOPT,
@@ -215,32 +220,44 @@ static void adopt(struct nb_guest *g, uint64_t addr, uint64_t bytes, int prot)
 		.cpu = this_cpu(),
 	};
 
-	if (atomic_load(&g->forks) == 0 && nb_agent_ensure(g))
-		nb_ask(g, &wish);
+	if (atomic_load(&g->forks) != 0 || !nb_agent_ensure(g))
+		return -EAGAIN;
+	return nb_ask(g, &wish);
 }
 
-long nb_call_mmap(struct nb_guest *g, uint64_t addr, uint64_t bytes, int prot, int flags, int fd,
-	int64_t offset)
+static long map_first(struct nb_guest *g, const struct nb_mmap *m, int flags)
 {
-	const bool large = is_large_anonymous(g, bytes, flags);
-	const bool take =
-		large && is_suited(g, prot, flags) && atomic_load(&g->state) != NB_GUEST_OFF;
-	const bool populate = take && (flags & MAP_POPULATE);
-	const int first = populate ? flags & ~MAP_POPULATE : flags;
+	if ((flags & MAP_FIXED) && concerns(g, m->addr, m->bytes))
+		return mmap_over(g, m->addr, m->bytes, m->prot, flags, m->fd, m->offset);
+	return NB_OS_6(mmap, m->addr, m->bytes, m->prot, flags, m->fd, m->offset);
+}
+
+/* An agent that was stopped while it mapped over the memory may go on some day: that memory is
+ * given up, and the program gets other. */
+static long map_and_adopt(struct nb_guest *g, const struct nb_mmap *m, int flags)
+{
+	const long rc = map_first(g, m, flags);
+
+	if (nb_os_failed(rc) || adopt(g, (uint64_t)rc, m->bytes, m->prot) != -ETIMEDOUT ||
+		(flags & (MAP_FIXED | MAP_FIXED_NOREPLACE)))
+		return rc;
+	return map_first(g, m, flags);
+}
+
+long nb_call_mmap(struct nb_guest *g, const struct nb_mmap *m)
+{
 	long rc;
 
-	if ((flags & MAP_FIXED) && concerns(g, addr, bytes))
-		rc = mmap_over(g, addr, bytes, prot, first, fd, offset);
-	else
-		rc = NB_OS_6(mmap, addr, bytes, prot, first, fd, offset);
-	if (nb_os_failed(rc) || !large)
-		return rc;
-	if (take)
-		adopt(g, (uint64_t)rc, bytes, prot);
-	else
-		count_unsuited(g, bytes);
-	if (populate)
-		NB_OS_3(madvise, rc, whole(bytes), MADV_POPULATE_WRITE);
+	if (!is_large_anonymous(g, m->bytes, m->flags))
+		return map_first(g, m, m->flags);
+	if (!is_suited(g, m->prot, m->flags) || atomic_load(&g->state) == NB_GUEST_OFF) {
+		count_unsuited(g, m->bytes);
+		return map_first(g, m, m->flags);
+	}
+	/* Pages that are made now would only be thrown away. */
+	rc = map_and_adopt(g, m, m->flags & ~MAP_POPULATE);
+	if (!nb_os_failed(rc) && (m->flags & MAP_POPULATE))
+		NB_OS_3(madvise, rc, whole(m->bytes), MADV_POPULATE_WRITE);
 	return rc;
 }
 

@@ -11,8 +11,14 @@
 
 #include "guest.h"
 
-long nb_call_mmap(struct nb_guest *g, uint64_t addr, uint64_t bytes, int prot, int flags, int fd,
-	int64_t offset);
+/* mmap's arguments. */
+struct nb_mmap {
+	uint64_t addr, bytes;
+	int prot, flags, fd;
+	int64_t offset;
+};
+
+long nb_call_mmap(struct nb_guest *g, const struct nb_mmap *m);
 long nb_call_munmap(struct nb_guest *g, uint64_t addr, uint64_t bytes);
 long nb_call_mprotect(struct nb_guest *g, uint64_t addr, uint64_t bytes, int prot);
 long nb_call_madvise(struct nb_guest *g, uint64_t addr, uint64_t bytes, int advice);

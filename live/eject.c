@@ -46,6 +46,7 @@ static long fill(
 		rc = -EACCES;
 	for (uint64_t at = start, last; rc == 0 && (r->flags & NB_REGION_PRIVATE) && at < end;
 		at = last) {
+		atomic_fetch_add(&a->guest->progress, 1);
 		last = at + NB_HUGE_SIZE < end ? at + NB_HUGE_SIZE : end;
 		rc = copy_own(a, at, last, to + (at - start));
 	}
@@ -88,6 +89,7 @@ static void copy(void *ctx, struct nb_region *r, uint64_t start, uint64_t end)
 {
 	struct step *s = ctx;
 
+	atomic_fetch_add(&s->agent->guest->progress, 1);
 	if (s->rc == 0)
 		s->rc = fill(s->agent, r, start, end, s->fresh + (start - s->run->start));
 }
@@ -122,6 +124,8 @@ static void replace(struct nb_agent *a, struct step *s)
 	}
 	s->fresh = (char *)fresh;
 	nb_regions_each(t, s->run->start, s->run->end, copy, s);
+	if (atomic_load(&a->guest->revoked))
+		s->rc = -EPERM;
 	if (s->rc == 0)
 		s->rc = swap_in(s->run, s->fresh);
 	if (s->rc != 0)

@@ -149,7 +149,8 @@ static int read_batch(struct nb_agent *a, struct uffd_msg *m)
 {
 	const long n = NB_OS_3(read, atomic_load(&a->guest->uffd), m, BATCH * sizeof(*m));
 
-	if (n == -EBADF)
+	/* Who can't hear must not keep anybody waiting. */
+	if (n < 0 && n != -EAGAIN && n != -EINTR)
 		nb_guest_close(a->guest, -1);
 	if (n <= 0)
 		return 0;

@@ -45,6 +45,7 @@ enum nb_guest_state {
 enum nb_request_kind {
 	NB_REQUEST_ADOPT,    /* back [start, end), fresh anonymous memory with rights `prot` */
 	NB_REQUEST_PRE_FORK, /* make all memory private, hold the canary */
+	NB_REQUEST_PRIVATE,  /* make all memory private; it may be taken back at once */
 	NB_REQUEST_EJECT,    /* turn what is managed in [start, end) into anonymous memory */
 	NB_REQUEST_STOP,     /* make all memory private and end both threads */
 };
@@ -107,9 +108,11 @@ struct nb_guest {
 					0 = none */
 	_Atomic uint32_t watch_word; /* the watchdog sleeps on it */
 	_Atomic uint32_t stop;	     /* both threads end */
-	struct nb_agent *agent;	     /* the agent's own */
-	int proc_fd;		     /* /proc/self, in the helpers' table */
-	char *stacks;		     /* of both, with their thread pointers */
+	_Atomic uint32_t
+		revoked;	/* the lock was taken from a helper: they change nothing any more */
+	struct nb_agent *agent; /* the agent's own */
+	int proc_fd;		/* /proc/self, in the helpers' table */
+	char *stacks;		/* of both, with their thread pointers */
 };
 
 /* A guest without a session, in zeroed memory. */
@@ -119,7 +122,14 @@ void nb_guest_init(struct nb_guest *g);
 struct nb_live_stats *nb_guest_stats(struct nb_guest *g);
 void nb_guest_note(struct nb_guest *g, enum nb_note note);
 
-/* ---- what the hooks ask for; any thread ---- */
+/* ---- what the hooks ask for; any thread of the program ---- */
+
+/*
+ * The regions' lock, for a thread of the program. A helper that was stopped with it (a debugger, a
+ * starved CPU) cannot hold the program: after the watchdog's time without any progress the lock is
+ * taken from it, and the helpers change nothing any more.
+ */
+void nb_guest_lock(struct nb_guest *g, struct nb_signals *old);
 
 /*
  * Ask the agent and wait: 0 or -errno. -EAGAIN: no agent, no room, or no answer in time; then

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "lock.h"
+#include <errno.h>
 #include <linux/futex.h>
 #include <signal.h>
 #include <stddef.h>
@@ -37,31 +38,56 @@ void nb_futex_wake(_Atomic uint32_t *word, int threads)
 	NB_OS_3(futex, word, FUTEX_WAKE_PRIVATE, threads);
 }
 
+static bool take(struct nb_lock *l, uint32_t expected)
+{
+	if (!atomic_compare_exchange_strong(&l->state, &expected, TAKEN))
+		return false;
+	atomic_store(&l->owner, (uint32_t)NB_OS_0(gettid));
+	return true;
+}
+
 void nb_lock(struct nb_lock *l, struct nb_signals *old)
 {
-	uint32_t seen = FREE;
+	while (!nb_lock_timed(l, old, 0))
+		;
+}
 
+bool nb_lock_timed(struct nb_lock *l, struct nb_signals *old, uint64_t timeout_ns)
+{
 	nb_signals_block(old);
-	if (atomic_compare_exchange_strong(&l->state, &seen, TAKEN))
-		return;
-	while (atomic_exchange(&l->state, WAITED) != FREE)
-		nb_futex_wait(&l->state, WAITED, 0);
+	if (take(l, FREE))
+		return true;
+	while (atomic_exchange(&l->state, WAITED) != FREE) {
+		if (nb_futex_wait(&l->state, WAITED, timeout_ns) != -ETIMEDOUT)
+			continue;
+		nb_signals_restore(old);
+		return false;
+	}
+	atomic_store(&l->owner, (uint32_t)NB_OS_0(gettid));
+	return true;
 }
 
 bool nb_lock_try(struct nb_lock *l, struct nb_signals *old)
 {
-	uint32_t seen = FREE;
-
 	nb_signals_block(old);
-	if (atomic_compare_exchange_strong(&l->state, &seen, TAKEN))
+	if (take(l, FREE))
 		return true;
 	nb_signals_restore(old);
 	return false;
 }
 
+void nb_lock_steal(struct nb_lock *l, struct nb_signals *old)
+{
+	nb_signals_block(old);
+	atomic_store(&l->owner, (uint32_t)NB_OS_0(gettid));
+}
+
 void nb_unlock(struct nb_lock *l, const struct nb_signals *old)
 {
-	if (atomic_exchange(&l->state, FREE) == WAITED)
+	uint32_t me = (uint32_t)NB_OS_0(gettid);
+
+	if (atomic_compare_exchange_strong(&l->owner, &me, 0) &&
+		atomic_exchange(&l->state, FREE) == WAITED)
 		nb_futex_wake(&l->state, 1);
 	nb_signals_restore(old);
 }

@@ -16,6 +16,7 @@
 
 struct nb_lock {
 	_Atomic uint32_t state; /* 0 free, 1 taken, 2 taken and somebody waits */
+	_Atomic uint32_t owner; /* thread id, while taken */
 };
 
 /* The signals that were blocked before. */
@@ -29,11 +30,20 @@ void nb_signals_restore(const struct nb_signals *old);
 static inline void nb_lock_init(struct nb_lock *l)
 {
 	atomic_store(&l->state, 0);
+	atomic_store(&l->owner, 0);
 }
 
 void nb_lock(struct nb_lock *l, struct nb_signals *old);
 /* False, and signals as they were, when somebody else has it. */
 bool nb_lock_try(struct nb_lock *l, struct nb_signals *old);
+/* Wait no longer than timeout_ns: false, and signals as they were, when it is still taken. */
+bool nb_lock_timed(struct nb_lock *l, struct nb_signals *old, uint64_t timeout_ns);
+/*
+ * Take it from an owner that will not give it back. Signals are blocked as by nb_lock. The old
+ * owner's unlock does nothing then; it must find out by itself that it was robbed before it changes
+ * what the lock protects.
+ */
+void nb_lock_steal(struct nb_lock *l, struct nb_signals *old);
 void nb_unlock(struct nb_lock *l, const struct nb_signals *old);
 
 /* futex(2) on a word of this process: wait while *word == value, at most timeout_ns (0 = for ever).

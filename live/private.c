@@ -28,6 +28,10 @@
 #define F_SEAL_WRITE 8
 #endif
 
+enum {
+	TRIES = 8,
+};
+
 /* ---- before a fork ---- */
 
 static const struct nb_backing *backing_of(const struct nb_regions *t, const struct nb_map *m)
@@ -56,14 +60,40 @@ static int make_private(void *ctx, const struct nb_map *m)
 	if (b == NULL)
 		return 0;
 	if (m->shared) {
-		rc = NB_OS_6(mmap, m->start, bytes, m->prot,
-			MAP_PRIVATE | MAP_FIXED | MAP_NORESERVE, b->fd, m->offset);
+		rc = -ENOMEM;
+		/* A fork depends on it. */
+		for (int i = 0; i < TRIES && rc == -ENOMEM; i++)
+			rc = NB_OS_6(mmap, m->start, bytes, m->prot,
+				MAP_PRIVATE | MAP_FIXED | MAP_NORESERVE, b->fd, m->offset);
 		if (nb_os_failed(rc))
 			return (int)rc;
 	} else {
 		NB_OS_3(madvise, m->start, bytes, MADV_DOFORK);
 	}
 	nb_regions_each(&g->regions, m->start, m->end, advise_each, NULL);
+	return 0;
+}
+
+/* Where /proc can't be read the table must do: it has seen every call that libc made. */
+static int make_private_by_table(struct nb_guest *g)
+{
+	for (uint32_t i = 0; i < g->regions.nr; i++) {
+		const struct nb_region *r = &g->regions.region[i];
+		const struct nb_backing *b = &g->regions.backing[r->backing];
+		const struct nb_map m = {
+			.start = r->start,
+			.end = r->end,
+			.offset = r->offset,
+			.device = b->device,
+			.inode = b->inode,
+			.prot = r->prot,
+			.shared = !(r->flags & NB_REGION_PRIVATE),
+		};
+		const int rc = b->fd >= 0 ? make_private(g, &m) : 0;
+
+		if (rc != 0)
+			return rc;
+	}
 	return 0;
 }
 
@@ -107,10 +137,12 @@ int nb_backing_pre_fork(struct nb_guest *g, bool with_canary)
 	struct nb_signals signals;
 	int rc;
 
-	nb_lock(&g->regions.lock, &signals);
+	nb_guest_lock(g, &signals);
 	if (with_canary && map_canary(&g->canary) != 0)
 		g->canary.fd = NB_FD_ELSEWHERE;
 	rc = nb_maps_each(g->proc_fd, make_private, g);
+	if (rc != 0)
+		rc = make_private_by_table(g);
 	mark_private(g);
 	nb_unlock(&g->regions.lock, &signals);
 	return rc;
@@ -129,17 +161,26 @@ static void no_unseen_forks(struct nb_guest *g)
 				MADV_DONTFORK);
 }
 
+/* When the agent was stopped at it the watchdog does it again. */
+static int ask_pre_fork(struct nb_guest *g)
+{
+	const struct nb_wish wish = {.kind = NB_REQUEST_PRE_FORK};
+	const int rc = nb_ask(g, &wish);
+
+	return rc == -ETIMEDOUT ? nb_ask(g, &wish) : rc;
+}
+
 /* The lock is held over the fork, so that the child's copy of the table is whole. */
 void nb_before_fork(struct nb_guest *g)
 {
 	struct nb_signals signals;
 
-	nb_lock(&g->regions.lock, &signals);
+	nb_guest_lock(g, &signals);
 	atomic_fetch_add(&g->forks, 1);
 	nb_unlock(&g->regions.lock, &signals);
-	if (g->regions.nr > 0 && nb_ask(g, &(struct nb_wish){.kind = NB_REQUEST_PRE_FORK}) == 0)
+	if (g->regions.nr > 0 && ask_pre_fork(g) == 0)
 		nb_stat_add(&nb_guest_stats(g)->forks, 1);
-	nb_lock(&g->regions.lock, &signals);
+	nb_guest_lock(g, &signals);
 	g->fork_signals = signals;
 	atomic_store(&g->fork_tid, (uint32_t)NB_OS_0(gettid));
 }
@@ -300,6 +341,8 @@ static int take_block(struct nb_agent *a, const struct nb_region *r, uint64_t st
 	rc = nb_uffd_protect(uffd, start, end, true);
 	if (rc == 0)
 		rc = write_back(a, r, fd, start, end);
+	if (atomic_load(&a->guest->revoked))
+		rc = -EPERM;
 	if (rc == 0)
 		rc = share(uffd, r, fd, start, end);
 	if (rc != 0) {

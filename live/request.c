@@ -9,10 +9,35 @@
 #include "agent.h"
 
 enum {
-	PATIENCE_MS = 2000, /* for what may be left undone */
+	PATIENCE_MS = 1000, /* for what may be left undone */
+	STUCK_TIMES = 10,   /* the watchdog's time: then who serves a request is given up */
 };
 
 static const uint64_t ms = 1000000;
+
+static bool is_helper(struct nb_guest *g, uint32_t tid)
+{
+	return tid != 0 &&
+	       (tid == atomic_load(&g->agent_tid) || tid == atomic_load(&g->watchdog_tid));
+}
+
+void nb_guest_lock(struct nb_guest *g, struct nb_signals *old)
+{
+	const uint64_t patience =
+		g->session != NULL ? g->session->watchdog_ms * ms : PATIENCE_MS * ms;
+	uint64_t progress = atomic_load(&g->progress);
+
+	while (!nb_lock_timed(&g->regions.lock, old, patience)) {
+		const uint64_t now = atomic_load(&g->progress);
+
+		if (now == progress && is_helper(g, atomic_load(&g->regions.lock.owner))) {
+			atomic_store(&g->revoked, 1);
+			nb_lock_steal(&g->regions.lock, old);
+			break;
+		}
+		progress = now;
+	}
+}
 
 static struct nb_request *claim(struct nb_guest *g)
 {
@@ -42,7 +67,7 @@ void nb_nudge(struct nb_guest *g)
 }
 
 /* What must be answered is waited for as long as anybody is there to answer. */
-static bool give_up(struct nb_guest *g, struct nb_request *r, bool must)
+static bool take_back(struct nb_guest *g, struct nb_request *r, bool must)
 {
 	uint32_t pending = NB_REQUEST_PENDING;
 
@@ -51,15 +76,37 @@ static bool give_up(struct nb_guest *g, struct nb_request *r, bool must)
 	return atomic_compare_exchange_strong(&r->state, &pending, NB_REQUEST_CLAIMED);
 }
 
+/*
+ * Being served for long, and without any progress: who serves is stopped. From now on the helpers
+ * change nothing, and the slot is lost.
+ */
+static bool is_stuck(struct nb_guest *g, struct nb_request *r, uint64_t *progress, uint64_t *since)
+{
+	const uint64_t now = nb_os_now_ns(), seen = atomic_load(&g->progress);
+
+	if (seen != *progress || atomic_load(&r->state) != NB_REQUEST_TAKEN) {
+		*progress = seen;
+		*since = now;
+		return false;
+	}
+	if (now - *since < STUCK_TIMES * g->session->watchdog_ms * ms)
+		return false;
+	atomic_store(&g->revoked, 1);
+	return true;
+}
+
 static int wait_for(struct nb_guest *g, struct nb_request *r, bool must)
 {
+	uint64_t progress = atomic_load(&g->progress), since = nb_os_now_ns();
 	uint32_t state;
 
 	while ((state = atomic_load(&r->state)) != NB_REQUEST_DONE) {
-		const long rc = nb_futex_wait(&r->state, state, PATIENCE_MS * ms);
-
-		if (rc == -ETIMEDOUT && give_up(g, r, must))
+		if (nb_futex_wait(&r->state, state, PATIENCE_MS * ms) != -ETIMEDOUT)
+			continue;
+		if (take_back(g, r, must))
 			return -EAGAIN;
+		if (is_stuck(g, r, &progress, &since))
+			return -ETIMEDOUT;
 	}
 	return r->answer;
 }
@@ -83,7 +130,8 @@ int nb_ask(struct nb_guest *g, const struct nb_wish *wish)
 	atomic_store(&r->state, NB_REQUEST_PENDING);
 	nb_nudge(g);
 	answer = wait_for(g, r, must);
-	atomic_store(&r->state, NB_REQUEST_FREE);
+	if (answer != -ETIMEDOUT)
+		atomic_store(&r->state, NB_REQUEST_FREE);
 	nb_signals_restore(&signals);
 	return answer;
 }

@@ -49,6 +49,8 @@ static bool arm_page(struct nb_agent *a, struct nb_region *r, uint64_t page)
 		nb_stat_add(&s->arm_stale, 1);
 		return false;
 	}
+	if (atomic_load(&a->guest->revoked))
+		return false;
 	if (NB_OS_3(madvise, page, NB_PAGE_SIZE, MADV_DONTNEED) != 0) {
 		r->flags |= NB_REGION_LOCKED;
 		atomic_fetch_add(&a->guest->regions.version, 2);

@@ -43,12 +43,14 @@ static void *answer_pointer(long rc)
 
 HOOK void *mmap(void *addr, size_t bytes, int prot, int flags, int fd, off_t offset)
 {
-	return answer_pointer(nb_call_mmap(&guest, (uint64_t)addr, bytes, prot, flags, fd, offset));
+	return answer_pointer(nb_call_mmap(
+		&guest, &(struct nb_mmap){(uint64_t)addr, bytes, prot, flags, fd, offset}));
 }
 
 HOOK void *mmap64(void *addr, size_t bytes, int prot, int flags, int fd, off_t offset)
 {
-	return answer_pointer(nb_call_mmap(&guest, (uint64_t)addr, bytes, prot, flags, fd, offset));
+	return answer_pointer(nb_call_mmap(
+		&guest, &(struct nb_mmap){(uint64_t)addr, bytes, prot, flags, fd, offset}));
 }
 
 HOOK int munmap(void *addr, size_t bytes)
@@ -138,8 +140,8 @@ static long by_number(long n, const long *a)
 {
 	switch (n) {
 	case SYS_mmap:
-		return nb_call_mmap(&guest, (uint64_t)a[0], (uint64_t)a[1], (int)a[2], (int)a[3],
-			(int)a[4], a[5]);
+		return nb_call_mmap(&guest, &(struct nb_mmap){(uint64_t)a[0], (uint64_t)a[1],
+						    (int)a[2], (int)a[3], (int)a[4], a[5]});
 	case SYS_munmap:
 		return nb_call_munmap(&guest, (uint64_t)a[0], (uint64_t)a[1]);
 	case SYS_mprotect:

@@ -73,8 +73,8 @@ static int serve(void *ctx, const struct nb_wish *w)
 {
 	struct nb_guest *g = ctx;
 
-	if (w->kind == NB_REQUEST_PRE_FORK)
-		return nb_backing_pre_fork(g, true);
+	if (w->kind == NB_REQUEST_PRE_FORK || w->kind == NB_REQUEST_PRIVATE)
+		return nb_backing_pre_fork(g, w->kind == NB_REQUEST_PRE_FORK);
 	return -EAGAIN;
 }
 
@@ -109,6 +109,14 @@ static bool program_gone(struct nb_guest *g)
 	return p[0] == ')' && p[1] == ' ' && p[2] == 'Z';
 }
 
+/* Once the agent is known not to serve, nobody waits for it. */
+static uint64_t patience(struct nb_guest *g)
+{
+	return atomic_load(&g->uffd) < 0 || atomic_load(&g->revoked)
+		       ? g->session->watchdog_ms * ms / 4
+		       : g->session->watchdog_ms * ms;
+}
+
 void nb_watchdog_main(void *guest)
 {
 	struct nb_guest *g = guest;
@@ -120,7 +128,9 @@ void nb_watchdog_main(void *guest)
 
 		if (waited_too_long(g, &w, now))
 			nb_guest_close(g, NB_NOTE_WATCHDOG);
-		nb_requests_serve(g, g->session->watchdog_ms * ms, serve, g);
+		/* An agent that lets people wait so long is not there. */
+		if (nb_requests_serve(g, patience(g), serve, g) > 0 || atomic_load(&g->revoked))
+			nb_guest_close(g, NB_NOTE_WATCHDOG);
 		if (program_gone(g)) {
 			atomic_store(&g->stop, 1);
 			nb_nudge(g);
