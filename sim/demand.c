@@ -180,6 +180,9 @@ static void sweep_want(const struct sim_world *w, const struct sim_thread *t, st
 	struct sim_mix mix = t->mix;
 	double at = t->pos, end = t->clean_end, spent = 0;
 
+	/* At the start of a pass nothing is known but what the page tables say. */
+	if (end <= at)
+		end = next_run(w, t, &at, &mix);
 	want->nr = 0;
 	for (int k = 0; k < LOOKAHEAD_RUNS && spent < w->tick_ns * 0.999; k++) {
 		const double rate = sim_rate_of(w, t, &mix);
@@ -309,8 +312,7 @@ static void update_want(struct sim_world *w, struct sim_thread *t)
 	if (kind == SIM_PHASE_SWEEP) {
 		if (still_in_run(w, t))
 			return;
-		if (t->clean_end > t->pos)
-			sweep_want(w, t, &want);
+		sweep_want(w, t, &want);
 	} else if (is_random(kind)) {
 		if (t->own_version == t->own->version &&
 			(!t->all || t->all_version == t->all->version) && t->want_epoch == w->epoch)

@@ -71,16 +71,20 @@ static void start_process(struct sim_world *w, struct sim_process *p)
 
 	p->state = SIM_PROC_RUNNING;
 	p->mm = nb_mm_new(w->engine, p->id, (uint64_t)w->now_ns);
+	if (!p->mm) {
+		sim_fail(w, -ENOMEM, "no memory for an address space");
+		return;
+	}
 	p->live_threads = load->nr_threads;
 	w->pool_running[load->pool]++;
 	w->waiting_processes--;
 	w->live_processes++;
-	for (uint32_t i = 0; p->mm && i < load->nr_areas && !w->error; i++)
+	for (uint32_t i = 0; i < load->nr_areas && !w->error; i++)
 		if (!load->areas[i].late)
 			sim_process_map(w, p, i);
-	if (p->mm && !w->error)
+	if (!w->error)
 		sim_backdrop_map(w, p);
-	for (uint32_t i = 0; p->mm && i < load->nr_threads && !w->error; i++) {
+	for (uint32_t i = 0; i < load->nr_threads && !w->error; i++) {
 		struct sim_thread *t = &w->threads[load->first_thread + i];
 
 		t->task = nb_task_new(w->engine, p->mm, t->id, (uint64_t)w->now_ns);
@@ -95,8 +99,6 @@ static void start_process(struct sim_world *w, struct sim_process *p)
 		if (t->cpu >= 0)
 			t->stack_node = t->node;
 	}
-	if (!p->mm)
-		sim_fail(w, -ENOMEM, "no memory for an address space");
 }
 
 static void take_final_pages(struct sim_world *w)
@@ -140,17 +142,35 @@ static void start_processes(struct sim_world *w)
 
 /* ---- samples ---- */
 
-/* Keep every second sample: the series covers the whole run in at most MAX_SAMPLES points. */
+/* The local share of what two neighbouring samples cover; `before` was taken ahead of them. */
+static double merged_share(
+	const struct nb_sample *before, const struct nb_sample *a, const struct nb_sample *b)
+{
+	const double first = a->bytes - (before ? before->bytes : 0);
+	const double second = b->bytes - a->bytes;
+	double local = 0;
+
+	if (first + second <= 0)
+		return NAN;
+	local += first > 0 ? first * a->local_share : 0;
+	local += second > 0 ? second * b->local_share : 0;
+	return local / (first + second);
+}
+
+/* Keep every second sample, from the first on: the series covers the whole run in at most
+ * MAX_SAMPLES points at even distances. */
 static void thin_samples(struct sim_world *w)
 {
 	struct nb_result *out = w->out;
 	const size_t n = w->nr_nodes;
 
-	for (uint32_t i = 1; i < out->nr_samples; i += 2) {
+	for (uint32_t i = 2; i < out->nr_samples; i += 2) {
+		out->samples[i].local_share = merged_share(
+			&out->samples[i / 2 - 1], &out->samples[i - 1], &out->samples[i]);
 		out->samples[i / 2] = out->samples[i];
 		memcpy(&out->node_pages[i / 2 * n], &out->node_pages[i * n], n * sizeof(uint64_t));
 	}
-	out->nr_samples /= 2;
+	out->nr_samples = (out->nr_samples + 1) / 2;
 	w->sample_ns *= 2;
 }
 
@@ -398,6 +418,8 @@ void sim_world_tick(struct sim_world *w)
 	sim_sched_tick(w);
 	if (w->nr_moves)
 		sim_moves_finish(w);
+	if (w->live_processes && !w->nr_run && w->next_wake_ns == INFINITY)
+		sim_fail(w, -EDEADLK, "every thread waits for another");
 	sim_convoy_update(w);
 	sim_demand(w);
 	sim_work_tick(w);

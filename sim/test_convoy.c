@@ -32,7 +32,7 @@ static int heads(const struct sim_try *t, double reach)
 	return n;
 }
 
-/* 16 threads, disturbed by moments stolen, sweep 1 GiB whose pages are on four nodes: convoys, on
+/* 16 threads, disturbed by moments stolen, sweep 1 GiB of one node: convoys, on
  * average over the second half of two minutes. */
 static double mean_convoys(const char *gain)
 {
@@ -41,12 +41,12 @@ static double mean_convoys(const char *gain)
 	double sum = 0;
 
 	snprintf(machine, sizeof(machine),
-		"[machine]\ntopology = 4 nodes x 4 cpus x 1G\n[memory]\nbandwidth_mib_s = 4000\n"
+		"[machine]\ntopology = 4 nodes x 4 cpus x 2G\n[memory]\nbandwidth_mib_s = 4000\n"
 		"[scheduler]\nwander_per_min = 0\nsteal_ms = 5\n[cpu]\nllc_mib = 8\n"
 		"follower_gain = %s\n",
 		gain);
 	try_make(&t, machine,
-		"[p]\nthreads = 16\narea = a size=1G policy=interleave:all\n"
+		"[p]\nthreads = 16\narea = a size=1G policy=bind:0\n"
 		"phase = sweep area=a loops=1000\n",
 		"none");
 	try_open(&t);

@@ -151,9 +151,11 @@ static bool enter_phase(struct sim_world *w, struct sim_thread *t)
 	t->clean_end = 0;
 	t->rate_epoch = 0;
 	if (p->main_only && t->load->number != 0) {
-		if (proc->main_done > t->in_phase)
-			return true;
-		block(w, t, SIM_T_MAIN);
+		/* Once more than this thread has waited for: thread 0 was here before. */
+		if (proc->main_done > t->main_seen)
+			t->main_seen++;
+		else
+			block(w, t, SIM_T_MAIN);
 		return true;
 	}
 	switch ((enum sim_phase_kind)p->kind) {
@@ -208,8 +210,7 @@ static void main_passed(struct sim_world *w, struct sim_thread *t)
 {
 	if (t->load->number != 0 || !phase_of(t)->main_only)
 		return;
-	if (t->proc->main_done <= t->in_phase)
-		t->proc->main_done = (uint32_t)t->in_phase + 1;
+	t->proc->main_done++;
 	release(w, t->proc, SIM_T_MAIN);
 }
 
@@ -235,6 +236,8 @@ static void go_on(struct sim_world *w, struct sim_thread *t)
 
 static void unblock(struct sim_world *w, struct sim_thread *t)
 {
+	if (t->state == SIM_T_MAIN)
+		t->main_seen++;
 	t->state = SIM_T_NEW;
 	go_on(w, t);
 	if (t->state == SIM_T_NEW)
@@ -317,42 +320,63 @@ static double rate_now(struct sim_world *w, struct sim_thread *t)
 	return t->rate;
 }
 
+/* How much of `left` the phase's time limit leaves. */
+static double within_time(const struct sim_thread *t, double left)
+{
+	const double limit = phase_of(t)->time_s * 1e9 - t->done_ns;
+
+	return phase_of(t)->time_s > 0 && limit < left ? limit : left;
+}
+
 static bool time_is_up(const struct sim_thread *t)
 {
 	const double limit = phase_of(t)->time_s;
 
-	return limit > 0 && t->done_ns >= limit * 1e9;
+	return limit > 0 && t->done_ns >= limit * 1e9 - 1;
+}
+
+/* Where this pass ends: the last one of a broken number of loops ends early. */
+static double pass_end(const struct sim_thread *t)
+{
+	if (phase_of(t)->loops <= 0 || t->loops_left >= 1)
+		return (double)t->slice_end;
+	return (double)t->slice_start + t->loops_left * (double)(t->slice_end - t->slice_start);
+}
+
+/* True when it was the last one. */
+static bool pass_done(struct sim_thread *t)
+{
+	t->pos = (double)t->slice_start;
+	t->clean_end = 0; /* what was ahead at the end of the slice is not ahead at its start */
+	t->loops_left--;
+	return phase_of(t)->loops > 0 && t->loops_left <= 1e-9;
 }
 
 static double sweep(struct sim_world *w, struct sim_thread *t, double left)
 {
-	double bytes, ns, rate;
+	double bytes, ns, rate, stop;
+	bool over;
 
 	if (t->clean_gen != t->area->gen || t->pos >= t->clean_end) {
 		if (!sim_sweep_establish(w, t) || t->debt_ns > 0 || t->wait_until_ns > w->now_ns)
 			return left;
 	}
 	rate = rate_now(w, t);
-	bytes = rate * left;
-	ns = left;
-	if (t->pos + bytes >= t->clean_end) {
-		bytes = t->clean_end - t->pos;
+	stop = fmin(t->clean_end, pass_end(t));
+	ns = within_time(t, left);
+	bytes = rate * ns;
+	if (t->pos + bytes >= stop) {
+		bytes = stop - t->pos;
 		ns = bytes / rate;
 	}
 	t->pos += bytes;
 	account_bytes(w, t, bytes);
 	use(t, ns);
-	if (t->pos >= (double)t->slice_end) {
-		t->pos = (double)t->slice_start;
-		t->loops_left--;
-		if (phase_of(t)->loops > 0 && t->loops_left <= 0) {
-			w->used_ns = w->tick_ns - left + ns;
-			go_on(w, t);
-			return left - ns;
-		}
-	}
-	if (time_is_up(t))
+	over = t->pos >= pass_end(t) && pass_done(t);
+	if (over || time_is_up(t)) {
+		w->used_ns += ns;
 		go_on(w, t);
+	}
 	return left - ns;
 }
 
@@ -397,15 +421,16 @@ static double random_accesses(struct sim_world *w, struct sim_thread *t, double 
 		n = (p->bytes - t->done_bytes) / p->access_bytes;
 		hit = false;
 	}
-	if (p->time_s > 0 && t->done_ns + n * each > p->time_s * 1e9)
+	if (p->time_s > 0 && t->done_ns + n * each > p->time_s * 1e9) {
 		n = (p->time_s * 1e9 - t->done_ns) / each;
+		hit = false;
+	}
 	account_bytes(w, t, n * p->access_bytes);
 	use(t, n * each);
 	if (hit)
 		random_touch(w, t, own_wants, all_wants);
-	if ((p->bytes > 0 && t->done_bytes >= p->bytes * (1 - 1e-12)) ||
-		(p->time_s > 0 && t->done_ns >= p->time_s * 1e9 - 1)) {
-		w->used_ns = w->tick_ns - left + n * each;
+	if ((p->bytes > 0 && t->done_bytes >= p->bytes * (1 - 1e-12)) || time_is_up(t)) {
+		w->used_ns += n * each;
 		go_on(w, t);
 	}
 	return left - n * each;
@@ -423,7 +448,7 @@ static double compute(struct sim_world *w, struct sim_thread *t, double left)
 	}
 	t->user_ns += need / t->core_factor;
 	left -= need / t->core_factor;
-	w->used_ns = w->tick_ns - left;
+	w->used_ns += need / t->core_factor;
 	go_on(w, t);
 	return left;
 }
@@ -441,6 +466,7 @@ static void run_thread(struct sim_world *w, struct sim_thread *t)
 		left = pay(w, t, left);
 		if (left <= 1e-3)
 			break;
+		w->used_ns = w->tick_ns - left;
 		if (phase_of(t)->kind == SIM_PHASE_SWEEP)
 			left = sweep(w, t, left);
 		else if (is_random(phase_of(t)->kind))
@@ -515,10 +541,9 @@ void sim_work_tick(struct sim_world *w)
 	for (uint32_t i = 0; i < w->nr_run; i++)
 		if (!run_fast(w, &w->threads[w->run_list[i]]))
 			add_slow(w, slow++, w->run_list[i]);
-	for (uint32_t i = 0; i < slow && !w->error; i++) {
-		w->used_ns = 0;
+	for (uint32_t i = 0; i < slow && !w->error; i++)
 		run_thread(w, &w->threads[w->slow_list[i]]);
-	}
+	w->used_ns = 0;
 	for (uint32_t i = 0; i < w->nr_run; i++) {
 		struct sim_thread *t = &w->threads[w->run_list[i]];
 

@@ -95,7 +95,7 @@ struct sim_process {
 	struct nb_mm *mm;
 	struct sim_mapping *map; /* [load->nr_areas] */
 	uint32_t live_threads, at_barrier;
-	uint32_t main_done; /* main-only phases finished by thread 0 */
+	uint32_t main_done; /* main-only phases that thread 0 has passed */
 };
 
 enum sim_thread_state {
@@ -154,6 +154,7 @@ struct sim_thread {
 	int16_t stack_node, stack_wanted; /* backdrop.c: of its stack's pages */
 	bool stack_armed;
 	uint32_t id;	     /* task id: index + 1 */
+	uint32_t main_seen;  /* main-only phases it need not wait for any more */
 	uint32_t queue_next; /* run queue link: index + 1, 0 = end */
 };
 
