@@ -420,6 +420,8 @@ void sim_world_tick(struct sim_world *w)
 		sim_moves_finish(w);
 	if (w->live_processes && !w->nr_run && w->next_wake_ns == INFINITY)
 		sim_fail(w, -EDEADLK, "every thread waits for another");
+	if (w->error)
+		return;
 	sim_convoy_update(w);
 	sim_demand(w);
 	sim_work_tick(w);
