@@ -144,10 +144,12 @@ int nb_pool_refill(struct nb_engine *e, struct nb_pool *p)
 
 int nb_pool_prepare(struct nb_engine *e, struct nb_pool *p, uint64_t need)
 {
-	const uint64_t faded = p->need - p->need / 8;
+	const uint64_t blocks = e->tracked_pages / NB_EXPANSION_PAGES + NB_CHUNK_EXPANSIONS;
+	const uint64_t sum = p->need - p->need / 8 + need;
 	int err;
 
-	p->need = need > faded ? need : faded;
+	/* Faults on what was armed before may still be to come; each block needs one at most. */
+	p->need = sum < blocks ? sum : blocks > need ? blocks : need;
 	err = nb_pool_refill(e, p);
 	trim(e, p, p->need > p->reserve ? p->need : p->reserve);
 	return err;

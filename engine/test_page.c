@@ -134,6 +134,21 @@ static void a_window_can_differ_without_a_miss(void **state)
 	w_end(&w);
 }
 
+/* ... nor do two windows that were armed one after the other, before any fault. */
+static void two_windows_can_differ_without_a_miss(void **state)
+{
+	struct world w = w_begin("thpmigrate-v5", 4);
+
+	(void)state;
+	w_fill(&w, W_BASE, 512 * MIB, false);
+	w_scan(&w, 0);
+	w_scan(&w, 0);
+	for (uint64_t a = W_BASE; a < W_BASE + 512 * MIB; a += W_HUGE)
+		w_fault(&w, a, 1);
+	assert_int_equal(tm_counters(w.m)->numa_page_state_missed, 0);
+	w_end(&w);
+}
+
 /* With no memory for it a fault is decided without history, counted, and nothing moves by mistake.
  */
 static void without_room_faults_have_no_history(void **state)
@@ -270,6 +285,7 @@ int main(void)
 		cmocka_unit_test(blocks_become_alike_again),
 		cmocka_unit_test(parts_of_blocks_become_alike_again),
 		cmocka_unit_test(a_window_can_differ_without_a_miss),
+		cmocka_unit_test(two_windows_can_differ_without_a_miss),
 		cmocka_unit_test(without_room_faults_have_no_history),
 		cmocka_unit_test(what_is_known_takes_no_room),
 		cmocka_unit_test(room_that_ran_out_is_doubled),

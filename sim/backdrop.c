@@ -7,6 +7,9 @@
  *
  * Stacks lie below the areas, as mmap gives addresses from the top down and makes
  * stacks after a program's large memory; libraries lie above.
+ *
+ * The thread that makes the others and waits for their end is there as well: it never runs, but it
+ * is the one that a process begins with, and new threads scan otherwise than the first.
  */
 #include "world.h"
 
@@ -59,12 +62,31 @@ static bool map_library(struct sim_world *w, struct sim_process *p, uint64_t at)
 	       map(w, p, at, at + 16 * NB_PAGE_SIZE, NB_VMA_READ | NB_VMA_WRITE | NB_VMA_FILE);
 }
 
+/* A process of one thread needs nobody who waits. */
+static void make_waiting(struct sim_world *w, struct sim_process *p)
+{
+	if (p->load->nr_threads < 2)
+		return;
+	p->waiting =
+		nb_task_new(w->engine, p->mm, w->load->nr_threads + p->id, (uint64_t)w->now_ns);
+	if (!p->waiting)
+		sim_fail(w, -ENOMEM, "no memory for a task");
+}
+
+void sim_backdrop_leave(struct sim_world *w, struct sim_process *p)
+{
+	if (p->waiting)
+		nb_task_gone(w->engine, p->waiting, (uint64_t)w->now_ns);
+	p->waiting = NULL;
+}
+
 void sim_backdrop_map(struct sim_world *w, struct sim_process *p)
 {
 	bool ok = true;
 
 	if (!has_backdrop(w))
 		return;
+	make_waiting(w, p);
 	for (uint64_t i = 0; ok && i < LIBRARIES; i++)
 		ok = map_library(w, p, LIBRARIES_AT + i * LIBRARY_STRIDE);
 	for (uint32_t i = 0; ok && i < p->load->nr_threads; i++) {

@@ -9,8 +9,15 @@
  * size of a last-level cache: beyond it the lines are gone. Each line still passes through its home
  * node for each of them, so being pulled changes who gets how much of the node, not how much the
  * node gives.
+ *
+ * On machines whose caches keep such lines from their home node (llc_sharing), a share of what a
+ * thread sweeps comes from the cache when a CPU of its node is within reach before it. On machines
+ * whose caches do not simply replace what is oldest (llc_retention), threads that sweep slices of
+ * their own find the part of them that fits.
  */
 #include "world.h"
+
+#include <math.h>
 
 enum { UPDATE_TICKS = 4 };
 
@@ -49,6 +56,64 @@ static void set_pull(struct sim_world *w, struct sim_thread *t, double pull)
 	w->demand_stale = true;
 }
 
+/* ---- what caches serve ---- */
+
+/* Changes below this are not worth another solution of memory. */
+static const double CACHED_STEP = 0.01;
+
+static void set_cached(struct sim_world *w, struct sim_thread *t, double cached)
+{
+	if (t->cached == cached ||
+		(cached > 0 && t->cached > 0 && fabs(t->cached - cached) < CACHED_STEP))
+		return;
+	t->cached = cached;
+	t->rate_epoch = 0;
+	w->demand_stale = true;
+}
+
+static bool sweeps_all(const struct sim_thread *t)
+{
+	return t->slice_end - t->slice_start == t->area->bytes;
+}
+
+/* What a thread adds to what its node's cache would have to hold. */
+static double footprint(const struct sim_thread *t)
+{
+	const double bytes = (double)(t->slice_end - t->slice_start);
+
+	return sweeps_all(t) ? bytes / t->proc->live_threads : bytes;
+}
+
+static bool same_sweep(const struct sim_thread *a, const struct sim_thread *b)
+{
+	return a->area == b->area && a->slice_start == b->slice_start &&
+	       a->slice_end == b->slice_end;
+}
+
+/* From the front to the back: `before` is the last one seen of each node. */
+static void serve_from_caches(struct sim_world *w)
+{
+	const struct sim_thread *before[NB_MAX_NODES] = {NULL};
+	double held[NB_MAX_NODES] = {0};
+
+	for (uint32_t i = 0; i < w->nr_convoy; i++)
+		held[w->threads[w->convoy[i]].node] += footprint(&w->threads[w->convoy[i]]);
+	for (uint32_t i = w->nr_convoy; i-- > 0;) {
+		struct sim_thread *t = &w->threads[w->convoy[i]];
+		const struct sim_thread *b = before[t->node];
+		const double kept = w->model->llc_retention * w->model->llc_bytes / held[t->node];
+		double cached = sweeps_all(t) ? 0 : kept < 1 ? kept : 1;
+
+		if (b && same_sweep(b, t) && b->pos - t->pos <= w->model->llc_bytes &&
+			cached < w->model->llc_sharing)
+			cached = w->model->llc_sharing;
+		set_cached(w, t, cached);
+		before[t->node] = t;
+	}
+}
+
+/* ---- the convoy ---- */
+
 /* Keep the order of those still sweeping, then add whoever began. Whoever left is pulled no more.
  */
 static void collect(struct sim_world *w)
@@ -61,8 +126,10 @@ static void collect(struct sim_world *w)
 		t->in_convoy = t->current && sweeps(t);
 		if (t->in_convoy)
 			w->convoy[n++] = w->convoy[i];
-		else
+		else {
 			set_pull(w, t, 1);
+			set_cached(w, t, 0);
+		}
 	}
 	for (uint32_t i = 0; i < w->nr_run; i++) {
 		struct sim_thread *t = &w->threads[w->run_list[i]];
@@ -75,21 +142,19 @@ static void collect(struct sim_world *w)
 	w->nr_convoy = n;
 }
 
-static bool same_sweep(const struct sim_thread *a, const struct sim_thread *b)
-{
-	return a->area == b->area && a->slice_start == b->slice_start &&
-	       a->slice_end == b->slice_end;
-}
-
 void sim_convoy_update(struct sim_world *w)
 {
 	const double reach = w->model->llc_bytes;
 	uint32_t front = 0;
 
-	if (w->model->follower_gain <= 0 || reach <= 0 || w->ticks % UPDATE_TICKS)
+	const bool caches = w->model->llc_sharing > 0 || w->model->llc_retention > 0;
+
+	if ((w->model->follower_gain <= 0 && !caches) || reach <= 0 || w->ticks % UPDATE_TICKS)
 		return;
 	collect(w);
 	sort(w);
+	if (caches)
+		serve_from_caches(w);
 	for (uint32_t i = 0; i < w->nr_convoy; i++) {
 		struct sim_thread *t = &w->threads[w->convoy[i]];
 		double lead = 0;

@@ -48,7 +48,15 @@ static double cost_on(
 
 		cost *= 1 + w->model->latency_rise * u * u;
 	}
-	return cost;
+	return cost * (1 - t->cached);
+}
+
+/* ns per byte of what a sweep does not have from memory. */
+static double other_cost(
+	const struct sim_world *w, const struct sim_thread *t, const struct sim_phase *p)
+{
+	return (p->compute_ns / p->access_bytes + t->cached * 1e9 / w->model->clear_rate) /
+	       t->core_factor;
 }
 
 double sim_rate_of(const struct sim_world *w, const struct sim_thread *t, const struct sim_mix *mix)
@@ -61,7 +69,7 @@ double sim_rate_of(const struct sim_world *w, const struct sim_thread *t, const 
 		ns += (double)mix->share[k] * cost_on(w, t, mix->node[k], lines);
 	/* Random patterns reckon access by access, and enter compute time there. */
 	if (p->kind == SIM_PHASE_SWEEP)
-		ns += p->compute_ns / (p->access_bytes * t->core_factor);
+		ns += other_cost(w, t, p);
 	return ns > 0 ? 1 / ns
 		      : sim_memory_rate(&w->memory, (unsigned int)t->node, (unsigned int)t->node) /
 				1e9;

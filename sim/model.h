@@ -30,6 +30,8 @@
 		"how much faster than from a busy memory a line comes that another CPU wrote just before, at the reach of a cache; numa01 of the 2012 tables") \
 	X(llc_sharing, "cpu", "llc_sharing", "ratio", 0, 0, 1,                                     \
 		"share of a line's traffic saved when a CPU of the same node wrote it just before; 0 where coherence goes through the home node") \
+	X(llc_retention, "cpu", "llc_retention", "ratio", 0, 0, 1,                                 \
+		"share of the last-level cache in which threads that sweep their own slices over and over find them again; 0 = replaced in order of use, so that a sweep larger than the cache finds nothing") \
 	X(threads_per_core, "cpu", "threads_per_core", "threads", 1, 1, 8, "SMT")                  \
 	X(smt_speedup, "cpu", "smt_speedup", "ratio", 1.25, 1, 8, "what a core does with all its threads busy, against one") \
 	X(page_fault, "costs", "page_fault_ns", "ns", 1000, 0, 1e9, "minor fault without clearing, lmbench lat_pagefault") \

@@ -119,6 +119,7 @@ void sim_process_exit(struct sim_world *w, struct sim_process *p)
 		take_final_pages(w);
 	for (uint32_t i = 0; i < p->load->nr_areas; i++)
 		sim_process_unmap(w, p, i);
+	sim_backdrop_leave(w, p);
 	nb_mm_gone(w->engine, p->mm, (uint64_t)w->now_ns);
 	p->mm = NULL;
 	p->state = SIM_PROC_DONE;

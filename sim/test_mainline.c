@@ -240,6 +240,79 @@ static void test_a_lone_task_at_home_takes_no_hint_faults(void **state)
 	try_free(&armed);
 }
 
+/* ---- caches ---- */
+
+#define ONE_NODE                                                                                   \
+	"[machine]\ntopology = 1 node x 4 cpus x 4G\n" SIM_QUIET                                   \
+	"[memory]\nbandwidth_mib_s = 2000\n[costs]\ntick_ns = 0\nclear_mib_s = 100000\n"
+
+static double elapsed(const char *machine, const char *job)
+{
+	struct sim_try t;
+	double s;
+
+	try_job(&t, machine, job, "none");
+	s = t.result.elapsed_s;
+	try_free(&t);
+	return s;
+}
+
+/* Four threads in a convoy: one loads memory in full, three with half of their lines. */
+static void test_followers_find_lines_in_the_cache_they_share(void **state)
+{
+	static const char job[] = "[p]\nthreads = 4\narea = data size=256M\n"
+				  "phase = sweep area=data slice=all loops=60\n";
+	const double alone = elapsed(ONE_NODE "[cpu]\nllc_mib = 64\n", job);
+	const double shared = elapsed(ONE_NODE "[cpu]\nllc_mib = 64\nllc_sharing = 0.5\n", job);
+
+	(void)state;
+	assert_true(shared / alone > 0.55 && shared / alone < 0.75);
+}
+
+/* Slices of 64 MiB in all, and a cache that keeps half of them. */
+static void test_slices_are_found_again_as_far_as_they_fit(void **state)
+{
+	static const char job[] = "[p]\nthreads = 4\narea = data size=64M\n"
+				  "phase = sweep area=data slice=own loops=400\n";
+	const double lost = elapsed(ONE_NODE "[cpu]\nllc_mib = 32\n", job);
+	const double kept = elapsed(ONE_NODE "[cpu]\nllc_mib = 32\nllc_retention = 1\n", job);
+
+	(void)state;
+	assert_true(kept / lost > 0.45 && kept / lost < 0.6);
+}
+
+/* Faults in areas, by the node of the CPU that took them. */
+static void count_by_node(void *ctx, const struct nb_event *e)
+{
+	uint64_t *faults = ctx;
+
+	if (e->type == NB_EVENT_HINT_FAULT && e->addr >> 40 == 1)
+		faults[e->node_to]++;
+}
+
+/* All memory is on node 0, whose threads are ahead: those of node 1 meet armed pages all the same.
+ */
+static void test_a_convoys_faults_are_taken_by_all_of_it(void **state)
+{
+	static const char job[] = "[p]\nthreads = 8\narea = data size=256M thp=never\n"
+				  "phase = policy policy=bind:0\n"
+				  "phase = sweep area=data slice=all loops=1\n"
+				  "phase = policy policy=default\n"
+				  "phase = sweep area=data slice=all loops=60\n";
+	uint64_t faults[2] = {0, 0};
+	struct sim_try t;
+
+	(void)state;
+	try_make(&t, TWO_NODES "[cpu]\nllc_mib = 256\n", job, "linux-6.8");
+	try_set(&t, "migrate_on_fault=off");
+	t.options.trace = count_by_node;
+	t.options.trace_ctx = faults;
+	try_run_well(&t);
+	assert_true(faults[0] + faults[1] > 10000);
+	assert_true(faults[1] * 4 > faults[0]);
+	try_free(&t);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -251,6 +324,9 @@ int main(void)
 		cmocka_unit_test(test_a_full_node_takes_no_task),
 		cmocka_unit_test(test_stacks_and_libraries_are_passed_by_scans),
 		cmocka_unit_test(test_a_lone_task_at_home_takes_no_hint_faults),
+		cmocka_unit_test(test_followers_find_lines_in_the_cache_they_share),
+		cmocka_unit_test(test_slices_are_found_again_as_far_as_they_fit),
+		cmocka_unit_test(test_a_convoys_faults_are_taken_by_all_of_it),
 	};
 
 	return cmocka_run_group_tests_name("mainline", tests, NULL, NULL);

@@ -429,6 +429,32 @@ static bool appears_whole(
 	return wanted_node(w, t, offset) == wanted_node(w, t, offset + NB_PAGE_SIZE);
 }
 
+static bool same_sweep(const struct sim_thread *a, const struct sim_thread *b)
+{
+	return a->area == b->area && a->slice_start == b->slice_start &&
+	       a->slice_end == b->slice_end && a->in_phase == b->in_phase;
+}
+
+/*
+ * Who takes the fault. While one thread of a convoy is in the kernel the others catch up with it,
+ * and any of them may be the first at the next entry. One is drawn; where it is not within reach of
+ * a cache behind t, it is t.
+ */
+static struct sim_thread *first_at(struct sim_world *w, struct sim_thread *t)
+{
+	const struct sim_process_load *p = t->proc->load;
+	struct sim_thread *u;
+
+	if (p->nr_threads < 2 || !t->in_convoy ||
+		t->load->phases[t->in_phase].slice != SIM_SLICE_ALL)
+		return t;
+	u = &w->threads[p->first_thread + sim_rng_below(&w->rng, p->nr_threads)];
+	if (!u->in_convoy || !u->current || !u->task || !same_sweep(u, t) || u->pos > t->pos ||
+		t->pos - u->pos > w->model->llc_bytes)
+		return t;
+	return u;
+}
+
 /* One armed entry of a block whose pages are handled one by one; `f` says who touches what. */
 static double fault_entry(struct sim_world *w, struct sim_thread *t, uint64_t offset, uint16_t *pte,
 	const struct nb_fault *f)
@@ -457,8 +483,9 @@ static double fault_entries(
 	const double trap = w->model->hint_fault + repair_cost(w, t->proc);
 	struct nb_fault f = fault_of(w, t, start, 0, flags);
 	const uint64_t va = f.addr - start;
+	struct sim_thread *by;
 	uint64_t faults = 0;
-	double cost = 0;
+	double cost = 0, one;
 
 	if (sim_block_expand(w, a, b)) {
 		sim_fail(w, -ENOMEM, "no memory for page tables");
@@ -471,13 +498,20 @@ static double fault_entries(
 			continue;
 		f.addr = va + o;
 		f.page_node = *pte & SIM_PTE_NODE;
-		cost += fault_entry(w, t, o, pte, &f);
+		by = first_at(w, t);
+		f.task = by->task;
+		f.cpu_node = by->node;
+		one = trap + fault_entry(w, t, o, pte, &f);
 		faults++;
+		if (by == t)
+			cost += one;
+		else
+			by->debt_ns += one;
 	}
 	a->gen++;
 	nb_engine_counters_rw(w->engine)->pgfault += faults;
 	sim_block_contract(w, a, b);
-	return cost + (double)faults * trap;
+	return cost;
 }
 
 static bool plain_entries(const struct sim_thread *t, uint32_t b, uint64_t start, uint64_t end)

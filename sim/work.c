@@ -291,9 +291,11 @@ static double pay(struct sim_world *w, struct sim_thread *t, double left)
 	const double now = w->now_ns + w->tick_ns - left;
 
 	if (t->wait_until_ns > now) {
-		const double wait = t->wait_until_ns - now;
+		const double wait = t->wait_until_ns - now < left ? t->wait_until_ns - now : left;
 
-		left -= wait < left ? wait : left;
+		/* Others run meanwhile, or nobody does: it is no run time. */
+		t->runtime_ns -= wait;
+		left -= wait;
 	}
 	if (t->debt_ns > 0) {
 		const double d = t->debt_ns < left ? t->debt_ns : left;

@@ -93,6 +93,7 @@ struct sim_process {
 	uint32_t id; /* mm id: index + 1 */
 	uint8_t state;
 	struct nb_mm *mm;
+	struct nb_task *waiting; /* backdrop.c: the thread that waits for the others */
 	struct sim_mapping *map; /* [load->nr_areas] */
 	uint32_t live_threads, at_barrier;
 	uint32_t main_done; /* main-only phases that thread 0 has passed */
@@ -149,6 +150,7 @@ struct sim_thread {
 	double slice_left_ns; /* of the CPU timeslice */
 	double core_factor;   /* speed on this core now: 1, or less with busy siblings */
 	double pull; /* speed-up of a sweep that follows another through the caches; see convoy.c */
+	double cached; /* share of its sweep that a cache serves; see convoy.c */
 	int32_t pinned_node; /* placement: kept on this node; -1 = free */
 	int16_t preferred;   /* node that the system would have it on; -1 = none said */
 	int16_t stack_node, stack_wanted; /* backdrop.c: of its stack's pages */
@@ -313,6 +315,8 @@ int sim_placed_node(const struct sim_world *w, const struct sim_thread *t, uint6
 
 /* backdrop.c: program, libraries and stacks */
 void sim_backdrop_map(struct sim_world *w, struct sim_process *p);
+/* The process ends. */
+void sim_backdrop_leave(struct sim_world *w, struct sim_process *p);
 /* A range outside all areas; -EFAULT where nothing is. */
 int sim_backdrop_arm(
 	struct sim_world *w, const struct nb_arm_request *r, struct nb_arm_result *out);
