@@ -290,6 +290,27 @@ static uint32_t next_wanted(const struct sim_region *r, uint32_t i)
 	return UINT32_MAX;
 }
 
+/* Where all pages are alike, a few draws mostly find one that wants attention; each such page is as
+ * likely. */
+static uint64_t draw_flat(
+	struct sim_world *w, const struct sim_region *r, uint64_t start, uint64_t end)
+{
+	for (int tries = 0; tries < 16; tries++) {
+		const uint64_t offset =
+			start +
+			sim_rng_below(&w->rng, (end - start) >> NB_PAGE_SHIFT) * NB_PAGE_SIZE;
+
+		if (wants_attention(r, sim_pte_get(w, r->area, offset)))
+			return offset;
+	}
+	return UINT64_MAX;
+}
+
+static bool is_flat(const struct sim_region *r)
+{
+	return r->kind != SIM_PHASE_ZIPF && r->kind != SIM_PHASE_HOTSET;
+}
+
 uint64_t sim_region_pick(struct sim_world *w, const struct sim_region *r)
 {
 	const uint32_t i = next_wanted(r, tree_find(r, sim_rng_unit(&w->rng) * r->wants));
@@ -299,6 +320,11 @@ uint64_t sim_region_pick(struct sim_world *w, const struct sim_region *r)
 	if (i == UINT32_MAX)
 		return UINT64_MAX;
 	block_part(r, r->first_block + i, &start, &end);
+	if (is_flat(r)) {
+		last = draw_flat(w, r, start, end);
+		if (last != UINT64_MAX)
+			return last;
+	}
 	target = sim_rng_unit(&w->rng) * r->block_wants[i];
 	for (uint64_t o = start; o < end; o += NB_PAGE_SIZE) {
 		if (!wants_attention(r, sim_pte_get(w, r->area, o)))

@@ -9,7 +9,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-enum { MAX_INSTANT_PHASES = 100000 };
+enum { MAX_INSTANT_PHASES = 100000, MAX_STEPS = 1000000000 };
 
 static const struct sim_phase *phase_of(const struct sim_thread *t)
 {
@@ -403,39 +403,61 @@ static void random_touch(
 	t->debt_ns += cost;
 }
 
-static double random_accesses(struct sim_world *w, struct sim_thread *t, double left)
+static double own_wants(const struct sim_thread *t)
+{
+	return (1 - phase_of(t)->shared_ratio) * t->own->wants;
+}
+
+static double all_wants(const struct sim_thread *t)
+{
+	return t->all ? phase_of(t)->shared_ratio * t->all->wants : 0;
+}
+
+/*
+ * How far a random pattern gets before something happens: it hits a page that wants attention, its
+ * phase ends, or the tick does. Returns that time; `random_act` follows when it has come.
+ */
+static double random_plan(struct sim_world *w, struct sim_thread *t, double left)
 {
 	const struct sim_phase *p = phase_of(t);
-	const double own_wants = (1 - p->shared_ratio) * t->own->wants;
-	const double all_wants = t->all ? p->shared_ratio * t->all->wants : 0;
+	const double wants = own_wants(t) + all_wants(t);
 	const double each = p->access_bytes / rate_now(w, t) + p->compute_ns / t->core_factor;
-	double n = left / each;
-	bool hit = false;
+	struct sim_plan plan = {
+		.pending = true, .n = within_time(t, left) / each, .each = each, .wants = wants};
 
-	if (own_wants + all_wants > 0) {
-		const double gap = sim_rng_exponential(&w->rng, 1 / (own_wants + all_wants));
+	if (p->bytes > 0 && t->done_bytes + plan.n * p->access_bytes >= p->bytes)
+		plan.n = (p->bytes - t->done_bytes) / p->access_bytes;
+	if (wants > 0) {
+		const double gap = sim_rng_exponential(&w->rng, 1 / wants);
 
-		hit = gap < n;
-		if (hit)
-			n = gap;
+		plan.hit = gap < plan.n;
+		if (plan.hit)
+			plan.n = gap;
 	}
-	if (p->bytes > 0 && t->done_bytes + n * p->access_bytes >= p->bytes) {
-		n = (p->bytes - t->done_bytes) / p->access_bytes;
-		hit = false;
-	}
-	if (p->time_s > 0 && t->done_ns + n * each > p->time_s * 1e9) {
-		n = (p->time_s * 1e9 - t->done_ns) / each;
-		hit = false;
-	}
-	account_bytes(w, t, n * p->access_bytes);
-	use(t, n * each);
-	if (hit)
-		random_touch(w, t, own_wants, all_wants);
+	t->plan = plan;
+	return plan.n * each;
+}
+
+/*
+ * Others may have been to the pages since: fewer want attention now, so the hit is one of theirs
+ * with a probability in proportion (thinning, which is exact for what comes at random).
+ */
+static double random_act(struct sim_world *w, struct sim_thread *t, double left)
+{
+	const struct sim_phase *p = phase_of(t);
+	const struct sim_plan plan = t->plan;
+	const double own = own_wants(t), all = all_wants(t);
+
+	t->plan.pending = false;
+	account_bytes(w, t, plan.n * p->access_bytes);
+	use(t, plan.n * plan.each);
+	if (plan.hit && own + all > 0 && sim_rng_unit(&w->rng) * plan.wants < own + all)
+		random_touch(w, t, own, all);
 	if ((p->bytes > 0 && t->done_bytes >= p->bytes * (1 - 1e-12)) || time_is_up(t)) {
-		w->used_ns += n * each;
+		w->used_ns += plan.n * plan.each;
 		go_on(w, t);
 	}
-	return left - n * each;
+	return left - plan.n * plan.each;
 }
 
 static double compute(struct sim_world *w, struct sim_thread *t, double left)
@@ -453,33 +475,6 @@ static double compute(struct sim_world *w, struct sim_thread *t, double left)
 	w->used_ns += need / t->core_factor;
 	go_on(w, t);
 	return left;
-}
-
-static void run_thread(struct sim_world *w, struct sim_thread *t)
-{
-	double left = w->tick_ns - w->model->timer_tick;
-	double stuck = 0;
-
-	t->system_ns += w->model->timer_tick;
-
-	while (left > 1e-3 && t->current && t->state == SIM_T_RUNNABLE && !w->error) {
-		const double before = left;
-
-		left = pay(w, t, left);
-		if (left <= 1e-3)
-			break;
-		w->used_ns = w->tick_ns - left;
-		if (phase_of(t)->kind == SIM_PHASE_SWEEP)
-			left = sweep(w, t, left);
-		else if (is_random(phase_of(t)->kind))
-			left = random_accesses(w, t, left);
-		else
-			left = compute(w, t, left);
-		stuck = left < before ? 0 : stuck + 1;
-		if (stuck > 1e7)
-			sim_fail(w, -ELOOP, "a thread does not get on");
-	}
-	t->runtime_ns += w->tick_ns;
 }
 
 /* ---- a tick ---- */
@@ -505,25 +500,103 @@ static bool run_fast(struct sim_world *w, struct sim_thread *t)
 	return true;
 }
 
-/* When it will reach the end of what it knows: those who get there first act first. */
-static double time_to_care(struct sim_world *w, struct sim_thread *t)
+/* ---- those who need care, in order of time ---- */
+
+static bool earlier(const struct sim_world *w, uint32_t i, uint32_t k)
 {
-	if (phase_of(t)->kind != SIM_PHASE_SWEEP || t->clean_gen != t->area->gen ||
-		t->clean_end <= t->pos)
-		return t->debt_ns;
-	return t->debt_ns + (t->clean_end - t->pos) / rate_now(w, t);
+	return w->slow_key[i] < w->slow_key[k] ||
+	       (w->slow_key[i] == w->slow_key[k] && w->slow_list[i] < w->slow_list[k]);
 }
 
+static void swap_slow(struct sim_world *w, uint32_t i, uint32_t k)
+{
+	const uint32_t thread = w->slow_list[i];
+	const double key = w->slow_key[i];
+
+	w->slow_list[i] = w->slow_list[k];
+	w->slow_key[i] = w->slow_key[k];
+	w->slow_list[k] = thread;
+	w->slow_key[k] = key;
+}
+
+/* The root of a binary heap has a new key: let it sink to its place. */
+static void sink(struct sim_world *w, uint32_t n)
+{
+	for (uint32_t i = 0, child = 1; child < n; child = 2 * i + 1) {
+		if (child + 1 < n && earlier(w, child + 1, child))
+			child++;
+		if (!earlier(w, child, i))
+			return;
+		swap_slow(w, i, child);
+		i = child;
+	}
+}
+
+static bool goes_on(const struct sim_thread *t)
+{
+	return t->left > 1e-3 && t->current && t->state == SIM_T_RUNNABLE;
+}
+
+/* One step of a thread: to the next thing that it does to others, or that others may do to it. */
+static void step(struct sim_world *w, struct sim_thread *t)
+{
+	if (t->plan.pending) {
+		w->used_ns = w->tick_ns - t->left;
+		t->left = random_act(w, t, t->left);
+		return;
+	}
+	t->left = pay(w, t, t->left);
+	if (!goes_on(t))
+		return;
+	w->used_ns = w->tick_ns - t->left;
+	if (phase_of(t)->kind == SIM_PHASE_SWEEP)
+		t->left = sweep(w, t, t->left);
+	else if (!is_random(phase_of(t)->kind))
+		t->left = compute(w, t, t->left);
+}
+
+/* When its next step takes place, ns into the tick. */
+static double next_step(struct sim_world *w, struct sim_thread *t)
+{
+	double at = w->tick_ns - t->left;
+
+	if (is_random(phase_of(t)->kind) && t->debt_ns <= 0 && t->wait_until_ns <= w->now_ns + at)
+		at += random_plan(w, t, t->left);
+	return at;
+}
+
+/* All steps of all threads, the earliest first: who comes first to a page is not decided by who has
+ * the lower number. */
+static void run_slow(struct sim_world *w, uint32_t n)
+{
+	uint64_t steps = 0;
+
+	while (n && !w->error) {
+		struct sim_thread *t = &w->threads[w->slow_list[0]];
+
+		step(w, t);
+		if (goes_on(t)) {
+			w->slow_key[0] = next_step(w, t);
+		} else {
+			t->plan.pending = false;
+			swap_slow(w, 0, --n);
+		}
+		sink(w, n);
+		if (++steps > MAX_STEPS)
+			sim_fail(w, -ELOOP, "threads do not get on");
+	}
+}
+
+/* All start together, in order of their numbers, which is the order of the list. */
 static void add_slow(struct sim_world *w, uint32_t n, uint32_t thread)
 {
-	const double key = time_to_care(w, &w->threads[thread]);
+	struct sim_thread *t = &w->threads[thread];
 
-	while (n && w->slow_key[n - 1] > key) {
-		w->slow_key[n] = w->slow_key[n - 1];
-		w->slow_list[n] = w->slow_list[n - 1];
-		n--;
-	}
-	w->slow_key[n] = key;
+	t->left = w->tick_ns - w->model->timer_tick;
+	t->system_ns += w->model->timer_tick;
+	t->runtime_ns += w->tick_ns;
+	t->plan.pending = false;
+	w->slow_key[n] = 0;
 	w->slow_list[n] = thread;
 }
 
@@ -543,8 +616,7 @@ void sim_work_tick(struct sim_world *w)
 	for (uint32_t i = 0; i < w->nr_run; i++)
 		if (!run_fast(w, &w->threads[w->run_list[i]]))
 			add_slow(w, slow++, w->run_list[i]);
-	for (uint32_t i = 0; i < slow && !w->error; i++)
-		run_thread(w, &w->threads[w->slow_list[i]]);
+	run_slow(w, slow);
 	w->used_ns = 0;
 	for (uint32_t i = 0; i < w->nr_run; i++) {
 		struct sim_thread *t = &w->threads[w->run_list[i]];

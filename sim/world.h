@@ -117,12 +117,21 @@ struct sim_mix {
 	float share[SIM_MAX_MIX];
 };
 
+/* How far a random pattern gets before something happens to it; see work.c. */
+struct sim_plan {
+	bool pending, hit; /* hit: it ends at a page that wants attention */
+	double n, each;	   /* accesses; ns for each */
+	double wants;	   /* popularity of what wanted attention when the plan was made */
+};
+
 struct sim_thread {
 	/* hot: looked at every tick */
 	double pos;	      /* sweep: offset in the area */
 	double clean_end;     /* sweep: nothing needs attention from pos up to here */
 	double rate;	      /* bytes/ns in the present mix, 0 = not known */
 	double debt_ns;	      /* kernel work done on its behalf, still to be paid with its time */
+	double left; /* of this tick, ns */
+	struct sim_plan plan;
 	double wait_until_ns; /* blocked in a fault until then */
 	uint32_t clean_gen;   /* area->gen that clean_end was found at */
 	int32_t cpu;	      /* CPU id it runs on or queues at, -1 */
