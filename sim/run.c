@@ -27,6 +27,7 @@ void sim_fail(struct sim_world *w, int err, const char *text)
 static int map_area(struct sim_world *w, struct sim_process *p, uint32_t area)
 {
 	struct sim_mapping *m = &p->map[area];
+	int err;
 
 	if (m->mapped)
 		return 0;
@@ -36,10 +37,13 @@ static int map_area(struct sim_world *w, struct sim_process *p, uint32_t area)
 	m->mapped = true;
 	if (!m->area->mappings++ && w->load->preload_lower_tier && sim_area_preload(w, m->area))
 		return -ENOSPC;
-	if (m->area->load->policy.mode != NB_POLICY_DEFAULT)
-		return nb_vma_policy(w->engine, p->mm, m->area->va, m->area->va + m->area->bytes,
-			&m->area->load->policy, false, (uint64_t)w->now_ns);
-	return 0;
+	if (m->area->load->policy.mode == NB_POLICY_DEFAULT)
+		return 0;
+	err = nb_vma_policy(w->engine, p->mm, m->area->va, m->area->va + m->area->bytes,
+		&m->area->load->policy, false, (uint64_t)w->now_ns);
+	/* A policy that the system does not have is refused, as its kernel would: the program goes
+	 * on. */
+	return err == -EOPNOTSUPP ? 0 : err;
 }
 
 void sim_process_map(struct sim_world *w, struct sim_process *p, uint32_t area)
