@@ -81,6 +81,8 @@ static int open_btf(struct btf *b, const void *file, size_t len)
 	if ((uint64_t)h->hdr_len + h->type_off + h->type_len > len ||
 		(uint64_t)h->hdr_len + h->str_off + h->str_len > len)
 		return -EINVAL;
+	if (((uint64_t)h->hdr_len + h->type_off) % sizeof(uint32_t))
+		return -EINVAL;
 	*b = (struct btf){.types = (const char *)file + h->hdr_len + h->type_off,
 		.types_len = h->type_len,
 		.strings = (const char *)file + h->hdr_len + h->str_off,
