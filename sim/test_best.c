@@ -235,6 +235,26 @@ static void test_pages_follow_their_owners(void **state)
 	try_free(&t);
 }
 
+/* Slices that begin inside a huge page: it goes with the thread that has most of it. */
+static void test_a_huge_page_follows_whoever_has_most_of_it(void **state)
+{
+	int16_t node[4] = {0, 1, 2, 3};
+	const struct sim_placement p = {.thread_node = node, .pages = SIM_PAGES_OWNER};
+	struct sim_try t;
+
+	(void)state;
+	run_placed(&t, SIM_FOUR,
+		"[p]\nthreads = 4\narea = a size=16M offset=64K\nphase = main sweep area=a\n"
+		"phase = sweep area=a slice=own loops=200\n",
+		&p);
+	/* 16 pages of each slice but the last are in the next one's first huge page. */
+	assert_int_equal(t.result.final_pages[0], 1024 - 16);
+	assert_int_equal(t.result.final_pages[1], 1024);
+	assert_int_equal(t.result.final_pages[3], 1024 + 16);
+	assert_true(t.result.local_share > 0.98);
+	try_free(&t);
+}
+
 static void test_pages_are_interleaved_in_turn(void **state)
 {
 	static const struct sim_placement by_huge = {
@@ -244,20 +264,24 @@ static void test_pages_are_interleaved_in_turn(void **state)
 	static const struct sim_placement *const p[] = {&by_huge, &by_page};
 
 	(void)state;
-	for (int k = 0; k < 2; k++) {
+	for (int k = 0; k < 4; k++) {
+		char job[256];
 		struct sim_try t;
 
+		snprintf(job, sizeof(job),
+			"[p]\nthreads = 2\narea = a size=64M thp=%s\nphase = sweep area=a\n"
+			"phase = compute time=1\n",
+			k & 2 ? "always" : "never");
 		/* The slower tier and the node without memory take no part. */
 		run_placed(&t,
 			"[machine]\ntopology = 2 nodes x 2 cpus x 256M + 1 node x 2 cpus + 1 node "
 			"x "
 			"256M at 60\n" SIM_QUIET,
-			"[p]\nthreads = 2\narea = a size=64M thp=never\nphase = sweep area=a\n"
-			"phase = compute time=1\n",
-			p[k]);
+			job, p[k & 1]);
 		assert_int_equal(t.result.final_pages[0], 8192);
 		assert_int_equal(t.result.final_pages[1], 8192);
 		assert_int_equal(t.result.final_pages[3], 0);
+		assert_int_equal(t.result.counters.thp_fault_alloc, k == 2 ? 32 : 0);
 		try_free(&t);
 	}
 }
@@ -274,6 +298,7 @@ int main(void)
 		cmocka_unit_test(test_what_does_not_fit_is_no_candidate),
 		cmocka_unit_test(test_a_search_can_be_stopped),
 		cmocka_unit_test(test_pages_follow_their_owners),
+		cmocka_unit_test(test_a_huge_page_follows_whoever_has_most_of_it),
 		cmocka_unit_test(test_pages_are_interleaved_in_turn),
 	};
 

@@ -118,10 +118,23 @@ static int wanted_node(struct sim_world *w, const struct sim_thread *t, uint64_t
 
 static int wanted_huge_node(struct sim_world *w, const struct sim_thread *t, uint64_t offset)
 {
+	uint64_t start, end;
+
+	/* Several threads' slices may meet in it: whoever has its middle has most of it. */
+	sim_block_range(t->area, sim_block_of(t->area, offset), &start, &end);
 	if (placed_by_hand(w))
-		return sim_placed_node(w, t, offset);
+		return sim_placed_node(w, t, start + (end - start) / 2);
 	return nb_first_touch_huge_node(
 		w->engine, t->task, vma_at(t, offset), t->area->va + offset, t->node);
+}
+
+/* Pages that are dealt out one by one are small. */
+static bool may_be_huge(const struct sim_world *w, const struct sim_thread *t)
+{
+	const struct sim_placement *p = w->options->placement;
+
+	return t->area->load->thp == SIM_THP_ALWAYS &&
+	       !(p && p->pages == SIM_PAGES_INTERLEAVE && p->by_page);
 }
 
 /* A huge page needs 2 MiB of one VMA: an mbind of part of them leaves small pages. */
@@ -154,7 +167,7 @@ static int appear(struct sim_world *w, struct sim_thread *t, uint64_t offset)
 
 	if (!vma_at(t, offset))
 		return not_mapped(w);
-	if (empty && a->load->thp == SIM_THP_ALWAYS) {
+	if (empty && may_be_huge(w, t)) {
 		node = sim_alloc_node(w, wanted_huge_node(w, t, offset), NB_HUGE_PAGES);
 		if (node >= 0) {
 			sim_block_set(w, a, b, node, SIM_B_HUGE);
@@ -421,7 +434,7 @@ static bool appears_whole(
 	if (t->area->blocks[b].present || offset != block_start || end != block_end ||
 		end - offset < 2 * NB_PAGE_SIZE)
 		return false;
-	if (t->area->load->thp == SIM_THP_ALWAYS && fits_huge(t, b))
+	if (may_be_huge(w, t) && fits_huge(t, b))
 		return false;
 	if (!vma_at(t, offset) || vma_at(t, offset) != vma_at(t, end - 1))
 		return false;
