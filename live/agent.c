@@ -17,7 +17,7 @@ enum {
 	CANARY_MS = 100,
 	PUBLISH_MS = 200,
 	LONGEST_WAIT_MS = 1000,
-	FIRST_BATCH = 64, /* pages a call of move_pages, to begin with */
+	FIRST_BATCH = 256, /* pages a call of move_pages, to begin with */
 	STACKS_BYTES = 2 * (NB_HELPER_STACK + NB_HELPER_TLS),
 	MAPS_SHARE = 90, /* percent of vm.max_map_count that may be used */
 };
@@ -237,8 +237,10 @@ static void timed_work(struct nb_agent *a)
 /* A slice of each; true when there is more. */
 static bool background(struct nb_agent *a)
 {
-	bool more = nb_move_work(a);
+	bool more;
 
+	nb_sample_work(a);
+	more = nb_move_work(a);
 	more |= nb_backing_take_back(a);
 	if (a->sweep) {
 		a->sweep = nb_backing_sweep(a);
@@ -255,6 +257,8 @@ static uint64_t time_to_wait(const struct nb_agent *a)
 
 	if (a->nr_spans > 0 && a->next_tick_ns < until)
 		until = a->next_tick_ns;
+	if (a->armer.nr > 0 && a->armer.next_ns < until)
+		until = a->armer.next_ns;
 	if (a->guest->canary.fd >= 0 && a->next_canary_ns < until)
 		until = a->next_canary_ns;
 	return until > now ? until - now : 1;

@@ -46,6 +46,33 @@ struct nb_batch {
 	uint32_t nr;
 };
 
+/* Pages to be armed. */
+enum {
+	NB_MAX_ARMS = 4096,
+};
+
+struct nb_armer {
+	uint64_t page[NB_MAX_ARMS];
+	uint32_t head, nr;
+	uint64_t next_ns; /* when the next slice may come */
+};
+
+/* Faults that were resolved, and that the engine has not heard of. */
+enum {
+	NB_MAX_SIGHTS = 1024,
+};
+
+struct nb_sight {
+	uint64_t addr;
+	uint32_t tid;
+	bool write;
+};
+
+struct nb_sights {
+	struct nb_sight sight[NB_MAX_SIGHTS];
+	uint32_t head, nr;
+};
+
 struct nb_mover {
 	struct nb_batch pages;
 	struct nb_move_request queue[NB_MAX_MOVES];
@@ -79,6 +106,8 @@ struct nb_agent {
 	uint64_t max_maps; /* vm.max_map_count; 0 = not known */
 	bool busy;	   /* a thread ran since the last tick */
 
+	struct nb_armer armer;
+	struct nb_sights sights;
 	struct nb_mover mover;
 	bool taking_back;     /* the children are gone: private memory comes back */
 	bool sweep;	      /* backings without users may be there */
@@ -131,15 +160,25 @@ bool nb_backing_extent(int fd, uint64_t *at, uint64_t end, uint64_t *extent_end)
 /* The block state at addr, or NULL. The regions' lock is held. */
 struct nb_block *nb_block_at(struct nb_regions *t, uint64_t addr);
 
+/*
+ * Map what the page cache holds of a block and what is not mapped, so that nobody faults on it.
+ * Armed pages too. The lock is held.
+ */
+void nb_backing_map_block(struct nb_agent *a, uint64_t start, uint64_t end);
+
 /* ---- fault.c ---- */
 
-/* Resolve all faults that wait. */
+/* Let all go that wait. May be called at any time, also while the engine asks for something. */
+void nb_faults_resolve(struct nb_agent *a);
+/* The same, and tell the engine of all that were let go. */
 void nb_faults_serve(struct nb_agent *a);
 
 /* ---- sample.c ---- */
 
-/* The engine's request to arm, answered by arming one page in each block. */
+/* The engine's request to arm, answered by choosing one page in each block. */
 int nb_sample_arm(void *ctx, const struct nb_arm_request *r, struct nb_arm_result *out);
+/* Arm a slice of what was chosen, when its time has come. */
+void nb_sample_work(struct nb_agent *a);
 
 /* ---- move.c ---- */
 

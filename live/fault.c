@@ -16,12 +16,6 @@ enum {
 	PAGE_MASK = NB_PAGE_SIZE - 1,
 };
 
-struct seen {
-	uint64_t addr;
-	uint32_t tid;
-	bool write;
-};
-
 static void count_service(struct nb_guest *g, uint64_t ns)
 {
 	struct nb_slot *slot = atomic_load(&g->slot);
@@ -116,7 +110,7 @@ static void settle(struct nb_agent *a, uint64_t block, bool local)
 	nb_unlock(&t->lock, &signals);
 }
 
-static void tell_engine(struct nb_agent *a, const struct seen *s)
+static void tell_engine(struct nb_agent *a, const struct nb_sight *s)
 {
 	struct nb_thread *t = nb_thread_find(a, s->tid);
 	struct nb_fault f = {
@@ -158,35 +152,52 @@ static int read_batch(struct nb_agent *a, struct uffd_msg *m)
 	return (int)((size_t)n / sizeof(*m));
 }
 
-static int resolve_batch(struct nb_agent *a, const struct uffd_msg *m, int n, struct seen *seen)
+/* When too many wait to be told the newest is forgotten: it is one sample of many. */
+static void remember(struct nb_agent *a, const struct uffd_msg *m)
+{
+	struct nb_sights *q = &a->sights;
+
+	if (q->nr == NB_MAX_SIGHTS)
+		return;
+	q->sight[(q->head + q->nr++) % NB_MAX_SIGHTS] = (struct nb_sight){m->arg.pagefault.address,
+		m->arg.pagefault.feat.ptid, m->arg.pagefault.flags & UFFD_PAGEFAULT_FLAG_WRITE};
+}
+
+static void resolve_batch(struct nb_agent *a, const struct uffd_msg *m, int n)
 {
 	const uint64_t since = nb_os_now_ns();
-	int hints = 0;
 
 	for (int i = 0; i < n; i++) {
 		if (m[i].event != UFFD_EVENT_PAGEFAULT || !resolve(a, &m[i]))
 			continue;
 		count_service(a->guest, nb_os_now_ns() - since);
-		seen[hints++] =
-			(struct seen){m[i].arg.pagefault.address, m[i].arg.pagefault.feat.ptid,
-				m[i].arg.pagefault.flags & UFFD_PAGEFAULT_FLAG_WRITE};
+		remember(a, &m[i]);
 	}
-	return hints;
+}
+
+void nb_faults_resolve(struct nb_agent *a)
+{
+	struct uffd_msg m[BATCH];
+	int n = BATCH;
+
+	while (n == BATCH && atomic_load(&a->guest->uffd) >= 0 && (n = read_batch(a, m)) > 0) {
+		resolve_batch(a, m, n);
+		atomic_store(&a->guest->holding_ns, 0);
+	}
+	atomic_fetch_add(&a->guest->progress, 1);
 }
 
 void nb_faults_serve(struct nb_agent *a)
 {
-	struct uffd_msg m[BATCH];
-	struct seen seen[BATCH];
-	int n, hints;
+	struct nb_sights *q = &a->sights;
 
-	while (atomic_load(&a->guest->uffd) >= 0 && (n = read_batch(a, m)) > 0) {
-		hints = resolve_batch(a, m, n, seen);
-		atomic_store(&a->guest->holding_ns, 0);
-		atomic_fetch_add(&a->guest->progress, 1);
-		for (int i = 0; i < hints; i++)
-			tell_engine(a, &seen[i]);
-		if (n < BATCH)
-			break;
+	nb_faults_resolve(a);
+	while (q->nr > 0) {
+		const struct nb_sight s = q->sight[q->head];
+
+		q->head = (q->head + 1) % NB_MAX_SIGHTS;
+		q->nr--;
+		tell_engine(a, &s);
+		nb_faults_resolve(a);
 	}
 }

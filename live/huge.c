@@ -61,8 +61,13 @@ bool nb_huge_work(struct nb_agent *a)
 	if (!nb_lock_try(&t->lock, &signals))
 		return false;
 	found = next_block(a, &block);
-	if (found && NB_OS_3(madvise, block, NB_HUGE_SIZE, MADV_COLLAPSE) == 0)
-		nb_stat_add(&nb_guest_stats(a->guest)->collapsed, 1);
+	if (found) {
+		const long rc = NB_OS_3(madvise, block, NB_HUGE_SIZE, MADV_COLLAPSE);
+
+		nb_stat_add(&nb_guest_stats(a->guest)->collapsed, rc == 0);
+		/* Also in vain it may have unmapped pages. */
+		nb_backing_map_block(a, block, block + NB_HUGE_SIZE);
+	}
 	nb_unlock(&t->lock, &signals);
 	a->collapse_at = found ? block + NB_HUGE_SIZE : 0;
 	return found;

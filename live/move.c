@@ -10,7 +10,7 @@
 
 enum {
 	MAX_BATCH = NB_HUGE_PAGES,
-	MIN_BATCH = 16,
+	MIN_BATCH = 128, /* each call flushes the TLBs of all CPUs of the program */
 };
 
 struct nb_span nb_block_reach(const struct nb_region *r, uint64_t block)
@@ -171,7 +171,7 @@ static long move_batch(struct nb_agent *a, struct nb_batch *b, int target)
 		adapt(a, nb_os_now_ns() - since);
 		if (rc < 0)
 			return rc;
-		nb_faults_serve(a);
+		nb_faults_resolve(a);
 		i += n;
 	}
 	return 0;

@@ -329,6 +329,29 @@ static int share(int uffd, const struct nb_region *r, int fd, uint64_t start, ui
 	return 0;
 }
 
+void nb_backing_map_block(struct nb_agent *a, uint64_t start, uint64_t end)
+{
+	const int uffd = atomic_load(&a->guest->uffd);
+	uint64_t entry[NB_HUGE_PAGES];
+	const uint64_t pages = (end - start) >> NB_PAGE_SHIFT;
+	const long want = (long)(pages * sizeof(entry[0]));
+
+	if (pages > NB_HUGE_PAGES || NB_OS_4(pread64, a->pagemap_fd, entry, want,
+					     (start >> NB_PAGE_SHIFT) * sizeof(entry[0])) != want)
+		return;
+	for (uint64_t i = 0; i < pages; i++) {
+		uint64_t last = i;
+
+		while (last < pages && !(entry[last] >> 63))
+			last++;
+		/* A hole of the file ends a call; what lies behind it waits for its first touch. */
+		if (last > i)
+			nb_uffd_continue(uffd, start + (i << NB_PAGE_SHIFT),
+				start + (last << NB_PAGE_SHIFT));
+		i = last;
+	}
+}
+
 /* The lock is held, so nothing of the program changes this mapping meanwhile. */
 static int take_block(struct nb_agent *a, const struct nb_region *r, uint64_t start, uint64_t end)
 {

@@ -209,7 +209,7 @@ void nb_threads_tick(struct nb_agent *a)
 	a->busy = false;
 	for (uint32_t i = 0; i < a->nr_threads; i++) {
 		tick(a, &a->threads[i], now);
-		nb_faults_serve(a);
+		nb_faults_resolve(a);
 	}
 	a->next_tick_ns = now + (a->busy ? TICK_MS : IDLE_TICK_MS) * ms;
 }
