@@ -15,7 +15,7 @@
 
 #include "sim_fixture.h"
 
-enum { CASES = 60, MAX_TEXT = 4096, MAX_NODES = 6 };
+enum { CASES = 30, MAX_TEXT = 4096, MAX_NODES = 6 };
 
 static uint64_t only_seed;
 
