@@ -305,6 +305,26 @@ static int run_all(const struct cli *cli, struct plan *p, const struct args *a, 
 
 /* ---- the command ---- */
 
+static bool same_place(const char *a, const char *b)
+{
+	return a && b && !strcmp(a, b);
+}
+
+/* Two outputs in one file would be one of them, or neither. Devices may take several. */
+static int check_places(const struct cli *cli, const struct output_request *o)
+{
+	const char *places[] = {o->report ? o->report : "-", o->html, o->record, o->trace};
+	enum { NR = sizeof(places) / sizeof(places[0]) };
+
+	for (size_t i = 0; i < NR; i++)
+		for (size_t j = 0; j < i; j++)
+			if (same_place(places[i], places[j]) && strncmp(places[i], "/dev/", 5))
+				return cli_fail(cli, CLI_BAD_INPUT,
+					"two outputs go to %s; give each a file of its own",
+					strcmp(places[i], "-") ? places[i] : "stdout");
+	return CLI_OK;
+}
+
 /* Recordings hold one run; the search for the best placement makes many. */
 static int check_request(const struct cli *cli, const struct plan *p, const struct args *a)
 {
@@ -337,8 +357,10 @@ static int run_plan(const struct cli *cli, struct plan *p, const struct args *a)
 {
 	struct outputs o;
 	char why[CLI_WHY_LEN] = "";
-	int status = check_request(cli, p, a);
+	int status = check_places(cli, &a->output);
 
+	if (status == CLI_OK)
+		status = check_request(cli, p, a);
 	if (status != CLI_OK)
 		return status;
 	if (outputs_open(&o, &a->output, p, why, sizeof(why)))
