@@ -61,12 +61,13 @@ static void set_pull(struct sim_world *w, struct sim_thread *t, double pull)
 /* Changes below this are not worth another solution of memory. */
 static const double CACHED_STEP = 0.01;
 
-static void set_cached(struct sim_world *w, struct sim_thread *t, double cached)
+static void set_cached(struct sim_world *w, struct sim_thread *t, double cached, double rate)
 {
-	if (t->cached == cached ||
-		(cached > 0 && t->cached > 0 && fabs(t->cached - cached) < CACHED_STEP))
+	if (t->cached == cached || (cached > 0 && t->cached > 0 && t->cache_rate == rate &&
+					   fabs(t->cached - cached) < CACHED_STEP))
 		return;
 	t->cached = cached;
+	t->cache_rate = rate;
 	t->rate_epoch = 0;
 	w->demand_stale = true;
 }
@@ -90,6 +91,12 @@ static bool same_sweep(const struct sim_thread *a, const struct sim_thread *b)
 	       a->slice_end == b->slice_end;
 }
 
+/* bytes/s at which a CPU takes lines over from another one's cache. */
+static double taken_over(const struct sim_world *w)
+{
+	return w->model->llc_transfer > 0 ? w->model->llc_transfer : w->model->clear_rate;
+}
+
 /* From the front to the back: `before` is the last one seen of each node. */
 static void serve_from_caches(struct sim_world *w)
 {
@@ -102,12 +109,13 @@ static void serve_from_caches(struct sim_world *w)
 		struct sim_thread *t = &w->threads[w->convoy[i]];
 		const struct sim_thread *b = before[t->node];
 		const double kept = w->model->llc_retention * w->model->llc_bytes / held[t->node];
-		double cached = sweeps_all(t) ? 0 : kept < 1 ? kept : 1;
+		const bool follows =
+			b && same_sweep(b, t) && b->pos - t->pos <= w->model->llc_bytes;
 
-		if (b && same_sweep(b, t) && b->pos - t->pos <= w->model->llc_bytes &&
-			cached < w->model->llc_sharing)
-			cached = w->model->llc_sharing;
-		set_cached(w, t, cached);
+		if (follows && w->model->llc_sharing > 0)
+			set_cached(w, t, w->model->llc_sharing, taken_over(w));
+		else
+			set_cached(w, t, sweeps_all(t) ? 0 : fmin(kept, 1), w->model->clear_rate);
 		before[t->node] = t;
 	}
 }
@@ -128,7 +136,7 @@ static void collect(struct sim_world *w)
 			w->convoy[n++] = w->convoy[i];
 		else {
 			set_pull(w, t, 1);
-			set_cached(w, t, 0);
+			set_cached(w, t, 0, 0);
 		}
 	}
 	for (uint32_t i = 0; i < w->nr_run; i++) {

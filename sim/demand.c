@@ -52,11 +52,11 @@ static double cost_on(
 }
 
 /* ns per byte of what a sweep does not have from memory. */
-static double other_cost(
-	const struct sim_world *w, const struct sim_thread *t, const struct sim_phase *p)
+static double other_cost(const struct sim_thread *t, const struct sim_phase *p)
 {
-	return (p->compute_ns / p->access_bytes + t->cached * 1e9 / w->model->clear_rate) /
-	       t->core_factor;
+	const double cache = t->cached > 0 ? t->cached * 1e9 / t->cache_rate : 0;
+
+	return (p->compute_ns / p->access_bytes + cache) / t->core_factor;
 }
 
 double sim_rate_of(const struct sim_world *w, const struct sim_thread *t, const struct sim_mix *mix)
@@ -69,7 +69,7 @@ double sim_rate_of(const struct sim_world *w, const struct sim_thread *t, const 
 		ns += (double)mix->share[k] * cost_on(w, t, mix->node[k], lines);
 	/* Random patterns reckon access by access, and enter compute time there. */
 	if (p->kind == SIM_PHASE_SWEEP)
-		ns += other_cost(w, t, p);
+		ns += other_cost(t, p);
 	return ns > 0 ? 1 / ns
 		      : sim_memory_rate(&w->memory, (unsigned int)t->node, (unsigned int)t->node) /
 				1e9;

@@ -30,6 +30,8 @@
 		"how much faster than from a busy memory a line comes that another CPU wrote just before, at the reach of a cache; numa01 of the 2012 tables") \
 	X(llc_sharing, "cpu", "llc_sharing", "ratio", 0, 0, 1,                                     \
 		"share of a line's traffic saved when a CPU of the same node wrote it just before; 0 where coherence goes through the home node") \
+	X(llc_transfer, "cpu", "llc_transfer_mib_s", "MiB/s", 0, 0, 1e9,                           \
+		"what llc_sharing saves comes at this rate: one CPU taking over lines that another wrote; 0 = clear_mib_s") \
 	X(llc_retention, "cpu", "llc_retention", "ratio", 0, 0, 1,                                 \
 		"share of the last-level cache in which threads that sweep their own slices over and over find them again; 0 = replaced in order of use, so that a sweep larger than the cache finds nothing") \
 	X(threads_per_core, "cpu", "threads_per_core", "threads", 1, 1, 8, "SMT")                  \

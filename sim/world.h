@@ -159,7 +159,8 @@ struct sim_thread {
 	double slice_left_ns; /* of the CPU timeslice */
 	double core_factor;   /* speed on this core now: 1, or less with busy siblings */
 	double pull; /* speed-up of a sweep that follows another through the caches; see convoy.c */
-	double cached; /* share of its sweep that a cache serves; see convoy.c */
+	double cached, cache_rate; /* share of its sweep that a cache serves, and bytes/s of that;
+				      see convoy.c */
 	int32_t pinned_node; /* placement: kept on this node; -1 = free */
 	int16_t preferred;   /* node that the system would have it on; -1 = none said */
 	int16_t stack_node, stack_wanted; /* backdrop.c: of its stack's pages */
