@@ -6,6 +6,7 @@
 #include <linux/userfaultfd.h>
 #include <poll.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -262,12 +263,16 @@ static void probe_collapse(struct nb_probe_result *r)
 
 void nb_probe_all(struct nb_probe_result *r)
 {
+	/* A small limit on files is an answer, not a reason to be killed. */
+	const sighandler_t old = signal(SIGXFSZ, SIG_IGN);
+
 	memset(r, 0, sizeof(*r));
 	probe_memfd(r);
 	probe_close_range(r);
 	probe_userfaultfd(r);
 	probe_placement(r);
 	probe_collapse(r);
+	signal(SIGXFSZ, old);
 }
 
 bool nb_probe_can_balance(const struct nb_probe_result *r)
