@@ -34,8 +34,8 @@ struct nb_engine {
 	struct nb_idmap mms, tasks;
 	struct nb_pool pool;
 	struct nb_groups groups;
-	/* by the last bits of the id: the task of the last fault; 0 = none */
-	uint32_t recent[NB_CPUPID_PIDS];
+	/* by the last bits of the id: the task of the last fault, or NULL */
+	struct nb_task *recent[NB_CPUPID_PIDS];
 	uint64_t block_bytes;	/* of all nb_pages */
 	uint64_t tracked_pages; /* 4 KiB pages of all VMAs */
 };

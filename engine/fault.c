@@ -46,6 +46,8 @@ static void trace_fault(struct nb_engine *e, const struct nb_fault *f, struct nb
 static void trace_move(struct nb_engine *e, const struct nb_move_request *r, int type,
 	uint32_t pages, int reason, uint64_t now_ns)
 {
+	if (e->machine.trace == NULL)
+		return;
 	nb_trace(e, &(struct nb_event){.time_ns = now_ns,
 			    .type = (uint8_t)type,
 			    .reason = (uint8_t)reason,
@@ -181,9 +183,9 @@ static enum nb_why obstacle(struct nb_engine *e, const struct nb_fault *f, int t
 	return NB_WHY_MOVE;
 }
 
-static struct nb_verdict decide(struct nb_engine *e, const struct nb_fault *f)
+static struct nb_verdict decide(struct nb_engine *e, const struct nb_fault *f, nb_history *last)
 {
-	struct nb_verdict v = nb_misplaced(e, f);
+	struct nb_verdict v = nb_misplaced(e, f, last);
 
 	if (v.why != NB_WHY_MOVE)
 		return v;
@@ -285,13 +287,6 @@ static struct nb_verdict act(struct nb_engine *e, const struct nb_fault *f, stru
 	return v;
 }
 
-/* Who touched the page before this fault, in rows that keep statistics of it. */
-static nb_history last_touch(const struct nb_engine *e, const struct nb_fault *f)
-{
-	return f->task->faults != NULL ? nb_pages_peek(e, &f->vma->pages, f->addr, is_huge(f))
-				       : NB_HISTORY_NONE;
-}
-
 struct nb_verdict nb_hint_fault(struct nb_engine *e, const struct nb_fault *fault)
 {
 	struct nb_fault f = *fault;
@@ -310,13 +305,13 @@ struct nb_verdict nb_hint_fault(struct nb_engine *e, const struct nb_fault *faul
 	if (passed_over(e, &f))
 		return stay(NB_WHY_SHARED);
 	count_fault(e, &f);
-	nb_vma_touched(e, f.vma, f.task);
-	last = last_touch(e, &f);
-	v = decide(e, &f);
+	nb_vma_touched(&f.vma->scan, f.task->id);
+	v = decide(e, &f, &last);
 	count_refusal(e, &f, (enum nb_why)v.why);
 	trace_fault(e, &f, v);
 	v = act(e, &f, v);
 	account(e, &f, (enum nb_why)v.why);
-	nb_numa_fault(e, &f, last, v);
+	if (f.task->faults != NULL)
+		nb_numa_fault(e, &f, last, v);
 	return v;
 }

@@ -112,7 +112,7 @@ static void join(struct nb_engine *e, struct nb_task *t, struct nb_group *g)
  */
 static struct nb_task *remembered(const struct nb_engine *e, nb_history last)
 {
-	struct nb_task *t = nb_task_by_id(e, e->recent[last % NB_CPUPID_PIDS]);
+	struct nb_task *t = e->recent[last % NB_CPUPID_PIDS];
 
 	return t != NULL && t->cpu_node == nb_cpupid_node(last) ? t : NULL;
 }

@@ -66,13 +66,15 @@ static bool passes(struct nb_engine *e, const struct nb_fault *f, nb_history las
 
 /* The system's default policy: the toucher's node, which must have touched the page the time before
  * as well. */
-static struct nb_verdict misplaced_by_reference(struct nb_engine *e, const struct nb_fault *f)
+static struct nb_verdict misplaced_by_reference(
+	struct nb_engine *e, const struct nb_fault *f, nb_history *before)
 {
 	const bool by_reference = nb_has(&e->config, NB_MECH_MIGRATE_ON_REFERENCE);
 	const bool filter = by_reference && nb_has(&e->config, NB_MECH_TWO_STAGE_FILTER);
 	const nb_history last = last_toucher(e, f, filter);
 	const struct nb_verdict v = towards(e, f, f->cpu_node, false);
 
+	*before = last;
 	if (!by_reference && last != NB_HISTORY_LAZY)
 		return stay(NB_WHY_NO_POLICY);
 	if (v.why == NB_WHY_MOVE && filter && last != NB_HISTORY_LAZY && !passes(e, f, last))
@@ -94,12 +96,13 @@ static struct nb_verdict misplaced_by_policy(
 	return towards(e, f, wanted, true);
 }
 
-struct nb_verdict nb_misplaced(struct nb_engine *e, const struct nb_fault *f)
+struct nb_verdict nb_misplaced(struct nb_engine *e, const struct nb_fault *f, nb_history *last)
 {
 	const struct nb_policy *p;
 
+	*last = NB_HISTORY_NONE;
 	if (!nb_has(&e->config, NB_MECH_MIGRATE_ON_FAULT))
 		return stay(NB_WHY_DISABLED);
 	p = nb_policy_in_force(e, f->task, f->vma);
-	return p == NULL ? misplaced_by_reference(e, f) : misplaced_by_policy(e, f, p);
+	return p == NULL ? misplaced_by_reference(e, f, last) : misplaced_by_policy(e, f, p);
 }

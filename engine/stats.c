@@ -24,6 +24,8 @@ int nb_stats_init(struct nb_engine *e, struct nb_task *t)
 
 void nb_stats_free(struct nb_engine *e, struct nb_task *t)
 {
+	if (e->recent[t->id % NB_CPUPID_PIDS] == t)
+		e->recent[t->id % NB_CPUPID_PIDS] = NULL;
 	nb_free(e, t->faults, bytes_of(e));
 	t->faults = NULL;
 }
@@ -61,10 +63,10 @@ void nb_numa_fault(
 	const unsigned int nr = e->topo.nr_nodes;
 	bool priv, local;
 
-	if (t->faults == NULL || t->mm == NULL || v.why == NB_WHY_SPLIT)
+	if (t->mm == NULL || v.why == NB_WHY_SPLIT)
 		return;
 	t->cpu_node = f->cpu_node;
-	e->recent[t->id % NB_CPUPID_PIDS] = t->id;
+	e->recent[t->id % NB_CPUPID_PIDS] = t;
 	priv = is_private(e, f, last, t);
 	local = counts_as_local(e, f, priv);
 	if (nb_jiffies(&e->rules, f->now_ns) > t->retry_j)

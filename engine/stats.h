@@ -50,8 +50,9 @@ int nb_stats_init(struct nb_engine *e, struct nb_task *t);
 void nb_stats_free(struct nb_engine *e, struct nb_task *t);
 
 /*
- * A fault was dealt with: `last` is who touched the page before it, `v` what was decided. Enters
- * it, and from time to time (at most once in a 16th of the scan period) has the task placed.
+ * A fault of a task with statistics was dealt with: `last` is who touched the page before it, `v`
+ * what was decided. Enters it, and from time to time (at most once in a 16th of the scan period)
+ * has the task placed.
  */
 void nb_numa_fault(
 	struct nb_engine *e, const struct nb_fault *f, nb_history last, struct nb_verdict v);

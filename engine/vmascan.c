@@ -3,22 +3,9 @@
 #include "engine_private.h"
 
 enum {
-	PID_HASH_BITS = 6,	/* a word of bits */
 	RESET_DELAYS = 4,	/* periods of pid activity are so many scan delays long */
 	UNCONDITIONAL_SEQS = 2, /* sequences in which all VMAs are scanned */
 };
-
-/* Multiplicative hashing by the golden section, as kernels do, so that the same pids meet. */
-static uint64_t pid_bit(const struct nb_task *t)
-{
-	return UINT64_C(1) << ((uint32_t)(t->id * UINT32_C(0x61C88647)) >> (32 - PID_HASH_BITS));
-}
-
-void nb_vma_touched(const struct nb_engine *e, struct nb_vma *vma, const struct nb_task *t)
-{
-	if (vma->scan.known && nb_has(&e->config, NB_MECH_VMA_PIDS))
-		vma->scan.pids_active[1] |= pid_bit(t);
-}
 
 void nb_vma_scanned(const struct nb_engine *e, struct nb_vma *vma)
 {
@@ -76,7 +63,8 @@ static bool is_active(
 {
 	const uint64_t pids = vma->scan.pids_active[0] | vma->scan.pids_active[1];
 
-	if (!nb_has(&e->config, NB_MECH_VMA_PIDS) || is_new(e, vma) || (pids & pid_bit(t)) != 0)
+	if (!nb_has(&e->config, NB_MECH_VMA_PIDS) || is_new(e, vma) ||
+		(pids & nb_pid_bit(t->id)) != 0)
 		return true;
 	if (nb_has(&e->config, NB_MECH_VMA_PARTIAL) && vma->mm->scan_offset > vma->start) {
 		*partial = true;

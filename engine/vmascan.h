@@ -12,6 +12,10 @@
 
 #include "machine.h"
 
+enum {
+	NB_PID_HASH_BITS = 6, /* a word of bits */
+};
+
 struct nb_vma_scan {
 	bool known;		 /* a scan has come by: the rest is set */
 	uint32_t start_scan_seq; /* of the address space when that was */
@@ -22,8 +26,17 @@ struct nb_vma_scan {
 		pids_active[2]; /* bits by pid: who faulted in the period before, and in this one */
 };
 
-/* A hint fault of this task in it. */
-void nb_vma_touched(const struct nb_engine *e, struct nb_vma *vma, const struct nb_task *t);
+/* A hint fault in it by the task of this id. Multiplicative hashing by the golden section, as
+ * kernels do, so that the same pids meet. */
+static inline uint64_t nb_pid_bit(uint32_t pid)
+{
+	return UINT64_C(1) << ((uint32_t)(pid * UINT32_C(0x61C88647)) >> (32 - NB_PID_HASH_BITS));
+}
+
+static inline void nb_vma_touched(struct nb_vma_scan *s, uint32_t pid)
+{
+	s->pids_active[1] |= nb_pid_bit(pid);
+}
 
 /*
  * Whether the task's scan passes over the VMA: enum nb_skip, or NB_NR_SKIPS for no. `forced`: being
