@@ -8,8 +8,10 @@
 #include "shim.h"
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/userfaultfd.h>
 #include <stdarg.h>
 #include <stdlib.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -117,6 +119,30 @@ HOOK int pkey_mprotect(void *addr, size_t bytes, int prot, int key)
 		nb_arch_call(SYS_pkey_mprotect, (long)addr, (long)bytes, prot, key, 0, 0));
 }
 
+/* ---- userfaultfd of the program's own ---- */
+
+/* Two cannot watch one mapping: what the program wants to watch is given back. */
+static long call_ioctl(int fd, unsigned long request, long arg)
+{
+	if (request == UFFDIO_REGISTER && arg != 0) {
+		const struct uffdio_register *r = (const struct uffdio_register *)arg;
+
+		nb_call_eject(&guest, r->range.start, r->range.len);
+	}
+	return nb_arch_call(SYS_ioctl, fd, (long)request, arg, 0, 0, 0);
+}
+
+HOOK int ioctl(int fd, unsigned long request, ...)
+{
+	va_list args;
+	long arg;
+
+	va_start(args, request);
+	arg = va_arg(args, long);
+	va_end(args);
+	return (int)answer(call_ioctl(fd, request, arg));
+}
+
 /* ---- libnuma's; its headers need not be there ---- */
 
 HOOK long mbind(void *addr, unsigned long bytes, int mode, const unsigned long *nodes,
@@ -154,6 +180,8 @@ static long by_number(long n, const long *a)
 	case SYS_mbind:
 		return nb_call_mbind(&guest, (uint64_t)a[0], (uint64_t)a[1], (int)a[2],
 			(const unsigned long *)a[3], (unsigned long)a[4], (unsigned int)a[5]);
+	case SYS_ioctl:
+		return call_ioctl((int)a[0], (unsigned long)a[1], a[2]);
 	case SYS_set_mempolicy:
 		return nb_call_set_mempolicy(
 			&guest, (int)a[0], (const unsigned long *)a[1], (unsigned long)a[2]);
