@@ -8,7 +8,7 @@ FUZZ_SECONDS ?= 10
 MESON_OPTIONS ?=
 NINJA = ninja -C $(BUILD)
 
-.PHONY: all help demo check fidelity bench fuzz asan format lint lab lab-deps install clean
+.PHONY: all help demo check check-programs bench-live fidelity bench fuzz asan format lint lab lab-deps install clean
 
 # The command and what it loads; the tests are built by `make check`.
 all: $(BUILD)/build.ninja
@@ -20,7 +20,7 @@ $(BUILD)/build.ninja:
 
 help:
 	@sed -n 's/^#   /  /p' Makefile
-	@echo 'Targets: all demo check fidelity bench fuzz asan format lint lab lab-deps install clean'
+	@echo 'Targets: all demo check check-programs bench-live fidelity bench fuzz asan format lint lab lab-deps install clean'
 
 demo:
 	@tools/install-deps build
@@ -31,8 +31,17 @@ check:
 	@tools/install-deps build check
 	@tools/check $(BUILD)
 
+# Real programs of Debian's, with numabal and without; those that are installed.
+check-programs: all
+	@tests/live/programs $(BUILD)/numabal
+
+bench-live: all
+	@$(NINJA) tests/live/sweep
+	@tests/live/bench $(BUILD)/numabal $(BUILD)/tests/live/sweep
+
 fidelity: all
 	@tests/fidelity/fidelity --numabal $(BUILD)/numabal
+	@tests/fidelity/mainline --numabal $(BUILD)/numabal --iterations 2
 
 bench:
 	@tools/install-deps build bench

@@ -53,7 +53,7 @@ enum nb_event_type {
 	X(INACCESSIBLE, inaccessible, "no rights at all: PROT_NONE")                               \
 	X(SCAN_DELAY, scan_delay, "younger than scan_delay_ms")                                    \
 	X(PID_INACTIVE, pid_inactive, "this task did not touch it lately")                         \
-	X(IGNORE_PID, ignore_pid, "forced: nobody touched it for long")                            \
+	X(IGNORE_PID, ignore_pid, "inactive, but a scan of it was begun")                          \
 	X(SEQ_COMPLETED, seq_completed, "already done in this scan sequence")                      \
 	X(SMALL, small, "smaller than a huge page")                                                \
 	X(RATELIMITED, ratelimited, "the whole scan: the task's node is rate-limited")             \

@@ -617,6 +617,42 @@ static void test_trace(void **state)
 	free(text);
 }
 
+static void test_trace_of_tasks(void **state)
+{
+	static const char *const lines[] = {
+		"mm1 12 [000] 2.500000: sched:sched_move_numa: pid=12 tgid=1 ngid=0 src_cpu=-1 "
+		"src_nid=0 dst_cpu=-1 dst_nid=8\n",
+		"mm1 12 [000] 2.500000: sched:sched_swap_numa: src_pid=12 src_tgid=1 src_ngid=0 "
+		"src_cpu=-1 src_nid=8 dst_pid=13 dst_tgid=0 dst_ngid=0 dst_cpu=-1 dst_nid=0\n",
+	};
+	static const struct nb_event events[] = {
+		{.time_ns = 2500 * MS,
+			.type = NB_EVENT_TASK_MOVE,
+			.mm = 1,
+			.task = 12,
+			.node_from = 0,
+			.node_to = 1},
+		{.time_ns = 2500 * MS,
+			.type = NB_EVENT_TASK_SWAP,
+			.mm = 1,
+			.task = 12,
+			.arg = 13,
+			.node_from = 1,
+			.node_to = 0},
+	};
+	char *text = NULL;
+	size_t len = 0;
+	struct report_tracer tracer = {.f = open_memstream(&text, &len), .node_ids = node_ids};
+
+	(void)state;
+	for (size_t i = 0; i < LEN(events); i++)
+		report_trace_event(&tracer, &events[i]);
+	fclose(tracer.f);
+	assert_lines_in_order(text, lines, LEN(lines));
+	assert_int_equal(count(text, "\n"), LEN(lines));
+	free(text);
+}
+
 static int setup(void **state)
 {
 	const int fd = mkstemp(path);
@@ -644,6 +680,7 @@ int main(void)
 		cmocka_unit_test(test_mapped_again),
 		cmocka_unit_test(test_targets),
 		cmocka_unit_test(test_trace),
+		cmocka_unit_test(test_trace_of_tasks),
 	};
 
 	return cmocka_run_group_tests(tests, setup, teardown);

@@ -45,6 +45,23 @@ static void put_ratelimit(const struct report_tracer *t, const struct nb_event *
 		node_id(t, e->node_to), e->huge ? NB_HUGE_PAGES : 1);
 }
 
+/* CPUs and groups are not recorded: -1 and 0. */
+static void put_task_move(const struct report_tracer *t, const struct nb_event *e)
+{
+	put_head(t, e, "sched:sched_move_numa");
+	fprintf(t->f, "pid=%u tgid=%u ngid=0 src_cpu=-1 src_nid=%d dst_cpu=-1 dst_nid=%d\n",
+		e->task, e->mm, node_id(t, e->node_from), node_id(t, e->node_to));
+}
+
+static void put_task_swap(const struct report_tracer *t, const struct nb_event *e)
+{
+	put_head(t, e, "sched:sched_swap_numa");
+	fprintf(t->f,
+		"src_pid=%u src_tgid=%u src_ngid=0 src_cpu=-1 src_nid=%d dst_pid=%u dst_tgid=0 "
+		"dst_ngid=0 dst_cpu=-1 dst_nid=%d\n",
+		e->task, e->mm, node_id(t, e->node_from), e->arg, node_id(t, e->node_to));
+}
+
 static void put_own(const struct report_tracer *t, const struct nb_event *e)
 {
 	const struct report_name_table *reasons = report_reason_table(e->type);
@@ -75,6 +92,12 @@ void report_trace_event(void *tracer, const struct nb_event *e)
 		return;
 	case NB_EVENT_MOVE_FAILED:
 		put_moved(t, e, 0, e->pages);
+		return;
+	case NB_EVENT_TASK_MOVE:
+		put_task_move(t, e);
+		return;
+	case NB_EVENT_TASK_SWAP:
+		put_task_swap(t, e);
 		return;
 	case NB_EVENT_SCAN_START:
 		t->scan_offset = e->addr;

@@ -54,7 +54,10 @@ static void say_armed(const struct words *w)
 
 static void say_skipped(const struct words *w)
 {
-	SAY(w, "a scan by task %u passed it over: %s: %s", w->e->task, reason(w->e)->name,
+	/* ignore_pid is told like a skip, as kernels do, but is none. */
+	const char *what = w->e->reason == NB_SKIP_IGNORE_PID ? "takes it" : "passed it over";
+
+	SAY(w, "a scan by task %u %s: %s: %s", w->e->task, what, reason(w->e)->name,
 		reason(w->e)->text);
 }
 
