@@ -309,31 +309,62 @@ static float mix_entries(const uint16_t *pte, uint32_t first, uint32_t last, flo
 	return lost;
 }
 
+static void mix_block(const struct sim_world *w, const struct sim_area_state *a, uint64_t start,
+	uint64_t end, int absent_node, struct sim_mix *mix)
+{
+	const uint16_t *pte = w->chunks[a->blocks[sim_block_of(a, start)].ptes];
+	const uint32_t first = sim_pte_index(a, start), last = sim_pte_index(a, end - 1);
+	const float each = 1 / (float)(last - first + 1);
+	/* Where not all nodes fit in, each node's threads begin at another page, and those that do
+	 * stand for the rest. */
+	const uint32_t from = w->nr_nodes > SIM_MAX_MIX
+				      ? first + (uint32_t)absent_node * 37 % (last - first + 1)
+				      : first;
+	float lost = mix_entries(pte, from, last, each, absent_node, mix);
+
+	if (from > first)
+		lost += mix_entries(pte, first, from - 1, each, absent_node, mix);
+	for (unsigned int k = 0; lost > 0 && k < mix->nr; k++)
+		mix->share[k] /= 1 - lost;
+}
+
+/* Whole blocks are asked for over and over while nothing changes: where their answer is kept. */
+static struct sim_mix_memo *memo_of(
+	const struct sim_world *w, const struct sim_area_state *a, uint32_t b)
+{
+	const uint64_t where = (a->va >> NB_HUGE_SHIFT) + b;
+
+	return &w->memo[where % SIM_MIX_MEMOS];
+}
+
 void sim_block_mix(const struct sim_world *w, const struct sim_area_state *a, uint64_t start,
 	uint64_t end, int absent_node, struct sim_mix *mix)
 {
-	const struct sim_block *block = &a->blocks[sim_block_of(a, start)];
-	uint32_t first, last, from;
-	float each, lost = 0;
+	const uint32_t b = sim_block_of(a, start);
+	const struct sim_block *block = &a->blocks[b];
+	struct sim_mix_memo *memo = memo_of(w, a, b);
+	uint64_t block_start, block_end;
 
 	mix->nr = 0;
 	if (!(block->flags & SIM_B_PTES)) {
 		mix_add(mix, block->flags & SIM_B_PRESENT ? block->node : absent_node, 1);
 		return;
 	}
-	first = sim_pte_index(a, start);
-	last = sim_pte_index(a, end - 1);
-	each = 1 / (float)(last - first + 1);
-	/* Where not all nodes fit in, each node's threads begin at another page, and those that do
-	 * stand for the rest. */
-	from = w->nr_nodes > SIM_MAX_MIX ? first + (uint32_t)absent_node * 37 % (last - first + 1)
-					 : first;
-	lost = mix_entries(w->chunks[block->ptes], from, last, each, absent_node, mix);
-	if (from > first)
-		lost += mix_entries(
-			w->chunks[block->ptes], first, from - 1, each, absent_node, mix);
-	for (unsigned int k = 0; lost > 0 && k < mix->nr; k++)
-		mix->share[k] /= 1 - lost;
+	sim_block_range(a, b, &block_start, &block_end);
+	if (start != block_start || end != block_end) {
+		mix_block(w, a, start, end, absent_node, mix);
+		return;
+	}
+	/* Where no page is absent, and all nodes fit in, it is the same for everybody. */
+	if (block->present == sim_block_pages(a, b) && w->nr_nodes <= SIM_MAX_MIX)
+		absent_node = -1;
+	if (memo->area != a || memo->block != b || memo->gen != a->gen ||
+		memo->absent_node != absent_node) {
+		*memo = (struct sim_mix_memo){
+			.area = a, .block = b, .gen = a->gen, .absent_node = absent_node};
+		mix_block(w, a, start, end, absent_node, &memo->mix);
+	}
+	*mix = memo->mix;
 }
 
 static uint64_t node_free(const struct sim_world *w, unsigned int node)

@@ -344,7 +344,8 @@ int sim_world_open(struct sim_world *w)
 	sim_rng_seed(&w->rng, w->options->seed);
 	w->processes = calloc(w->load->nr_processes + 1, sizeof(*w->processes));
 	w->pool_running = calloc(w->load->nr_processes + 1, sizeof(*w->pool_running));
-	if (!w->processes || !w->pool_running)
+	w->memo = calloc(SIM_MIX_MEMOS, sizeof(*w->memo));
+	if (!w->processes || !w->pool_running || !w->memo)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < w->load->nr_processes; i++) {
 		w->processes[i].load = &w->load->processes[i];
@@ -395,6 +396,7 @@ void sim_world_close(struct sim_world *w)
 	free(w->node_low);
 	free(w->copied);
 	free(w->chunks);
+	free(w->memo);
 	free(w->moves);
 }
 

@@ -233,6 +233,41 @@ static void test_shares_by_node_count_pages(void **state)
 	try_free(&t);
 }
 
+/* An answer that was kept is not given again once anything in the area changed. */
+static void test_shares_follow_every_change(void **state)
+{
+	struct sim_try t;
+	struct sim_area_state *a = open_area(&t, "size=6M offset=64K");
+	struct sim_rng rng;
+
+	(void)state;
+	sim_rng_seed(&rng, 7);
+	for (int i = 0; i < 3000; i++) {
+		const uint32_t b = (uint32_t)sim_rng_below(&rng, a->nr_blocks);
+		const int absent = (int)sim_rng_below(&rng, 4);
+		double share[4] = {0};
+		struct sim_mix mix;
+		uint64_t start, end;
+
+		sim_pte_set(&t.w, a, sim_rng_below(&rng, a->bytes >> 12) << 12,
+			(uint16_t)(sim_rng_below(&rng, 5) ? SIM_PTE_PRESENT | sim_rng_below(&rng, 4)
+							  : 0));
+		sim_block_range(a, b, &start, &end);
+		for (uint64_t o = start; o < end; o += 4096) {
+			const uint16_t pte = sim_pte_get(&t.w, a, o);
+
+			share[pte & SIM_PTE_PRESENT ? pte & SIM_PTE_NODE : absent] +=
+				4096. / (double)(end - start);
+		}
+		for (int again = 0; again < 2; again++) {
+			sim_block_mix(&t.w, a, start, end, absent, &mix);
+			for (int k = 0; k < mix.nr; k++)
+				assert_true(fabs((double)mix.share[k] - share[mix.node[k]]) < 1e-5);
+		}
+	}
+	try_free(&t);
+}
+
 /* A sum of shares below one would make time cheaper on machines with many nodes. */
 static void test_shares_sum_to_one_on_any_number_of_nodes(void **state)
 {
@@ -551,6 +586,7 @@ int main(void)
 		cmocka_unit_test(test_entries_are_used_again),
 		cmocka_unit_test(test_a_block_on_its_way_stays_so_whatever_its_entries),
 		cmocka_unit_test(test_shares_by_node_count_pages),
+		cmocka_unit_test(test_shares_follow_every_change),
 		cmocka_unit_test(test_shares_sum_to_one_on_any_number_of_nodes),
 		cmocka_unit_test(test_the_engine_hears_of_watermarks),
 		cmocka_unit_test(test_memory_comes_from_the_nearest_node_that_has_some),

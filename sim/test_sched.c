@@ -434,6 +434,10 @@ static void any_event(struct sim_try *t, struct sim_rng *rng)
 		go_to_sleep(t, a);
 	else if (a->state == SIM_T_RUNNABLE && kind == 3)
 		sim_sched_run_on(&t->w, a, (int)sim_rng_below(rng, 4));
+	else if (a->state == SIM_T_RUNNABLE && kind == 4)
+		sim_sched_move(&t->w, a, (int)sim_rng_below(rng, 4));
+	else if (a->state == SIM_T_RUNNABLE && kind == 5)
+		sim_sched_swap(&t->w, a, &t->w.threads[sim_rng_below(rng, t->load.nr_threads)]);
 	else if (a->state != SIM_T_RUNNABLE && kind < 2) {
 		/* Off the CPU, so nothing is violated by a new affinity. */
 		set_affinity(t, a, rng);

@@ -124,6 +124,16 @@ struct sim_plan {
 	double wants;	   /* popularity of what wanted attention when the plan was made */
 };
 
+enum { SIM_MIX_MEMOS = 4096 };
+
+/* The mix of a block, as long as its area's gen is this one. */
+struct sim_mix_memo {
+	const struct sim_area_state *area;
+	uint32_t block, gen;
+	int absent_node;
+	struct sim_mix mix;
+};
+
 struct sim_thread {
 	/* hot: looked at every tick */
 	double pos;	      /* sweep: offset in the area */
@@ -229,6 +239,7 @@ struct sim_world {
 	double *copied; /* [nr_nodes^2] bytes since the last tick */
 	bool copies;	/* some of the capacity is taken by copies this tick */
 	uint16_t (*chunks)[NB_HUGE_PAGES];
+	struct sim_mix_memo *memo; /* [SIM_MIX_MEMOS] by address */
 	uint32_t nr_chunks, max_chunks, free_chunk; /* free list through the first two entries */
 	uint32_t nr_moves, max_moves;
 	struct sim_move *moves;
