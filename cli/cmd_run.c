@@ -64,17 +64,6 @@ struct plan {
 
 /* ---- what is asked for ---- */
 
-/* Live defaults: sampling is cheap, so scans need not wait long nor grow rare. */
-static void live_defaults(struct nb_config *c)
-{
-	static const char *const defaults[] = {
-		"scan_delay_ms=100", "scan_period_max_ms=2000", "scan_grow_jiffies=1"};
-
-	for (size_t i = 0; i < sizeof(defaults) / sizeof(defaults[0]); i++)
-		nb_config_set(c, defaults[i], NULL, 0);
-	c->hz = (uint32_t)sysconf(_SC_CLK_TCK) >= 100 ? 250 : 100;
-}
-
 static int set_system(struct cli *cli, struct plan *p, const char *name)
 {
 	const struct nb_system *s = nb_system_find(name);
@@ -83,7 +72,7 @@ static int set_system(struct cli *cli, struct plan *p, const char *name)
 		return cli_fail(cli, CLI_BAD_INPUT,
 			"--system %s: no such system; see 'numabal systems'", name);
 	nb_config_from_system(&p->config, s);
-	live_defaults(&p->config);
+	nb_live_defaults(&p->config);
 	return 0;
 }
 
@@ -441,7 +430,7 @@ static void fill_session(struct nb_session *s, const struct plan *p)
 {
 	s->min_size = p->min_size;
 	s->watchdog_ms = (uint32_t)p->watchdog_ms;
-	s->move_bound_us = 20000;
+	s->move_bound_us = NB_MOVE_BOUND_US;
 	s->max_regions = 900;
 	s->flags = (p->is_virtual ? NB_SESSION_VIRTUAL : 0) |
 		   (p->no_thp_loss ? NB_SESSION_NO_THP_LOSS : 0);

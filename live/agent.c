@@ -199,6 +199,9 @@ static int serve(void *ctx, const struct nb_wish *w)
 		return nb_backing_pre_fork(a->guest, false);
 	case NB_REQUEST_EJECT:
 		return nb_backing_eject(a, w->start, w->end);
+	case NB_REQUEST_LAZY:
+	case NB_REQUEST_POLICY:
+		return nb_door_policy(a, w);
 	case NB_REQUEST_STOP:
 		atomic_store(&a->guest->stop, 1);
 		return nb_backing_pre_fork(a->guest, false);

@@ -202,6 +202,8 @@ void nb_threads_tick(struct nb_agent *a);
 int nb_door_open(struct nb_agent *a);
 /* Tell the engine what changed in the table of regions. */
 void nb_door_sync(struct nb_agent *a);
+/* LAZY and POLICY: 0, -ENOENT when nothing in the range is balanced, -EINVAL. */
+int nb_door_policy(struct nb_agent *a, const struct nb_wish *w);
 void nb_door_publish(struct nb_agent *a);
 
 /* ---- huge.c ---- */

@@ -125,6 +125,49 @@ void nb_door_sync(struct nb_agent *a)
 	a->nr_spans = nr;
 }
 
+/* ---- policies ---- */
+
+static void node_set(const struct nb_agent *a, uint64_t ids, struct nb_policy *p)
+{
+	for (int id = 0; id < 64; id++) {
+		const int n = ids >> id & 1 ? nb_topology_index(&a->topo, id) : NB_NO_NODE;
+
+		if (n >= 0)
+			p->nodes[n / 64] |= UINT64_C(1) << (n % 64);
+	}
+}
+
+static int set_policy(struct nb_agent *a, const struct nb_wish *w, uint64_t start, uint64_t end)
+{
+	const bool lazy = w->kind == NB_REQUEST_LAZY || w->mode != NB_POLICY_DEFAULT;
+	struct nb_policy p = {
+		.mode = (uint8_t)(w->kind == NB_REQUEST_LAZY ? NB_POLICY_NOOP : w->mode),
+		.migrate_on_fault = w->mode != NB_POLICY_DEFAULT,
+	};
+
+	node_set(a, w->nodes, &p);
+	return nb_vma_policy(a->engine, a->mm, start, end, &p, lazy, nb_os_now_ns());
+}
+
+/* The engine knows whole blocks: a range is widened to those that it touches. */
+int nb_door_policy(struct nb_agent *a, const struct nb_wish *w)
+{
+	const uint64_t from = w->start & ~(uint64_t)NB_HUGE_MASK;
+	const uint64_t to = (w->end + NB_HUGE_MASK) & ~(uint64_t)NB_HUGE_MASK;
+	int rc = -ENOENT;
+
+	nb_door_sync(a);
+	for (uint32_t i = 0; i < a->nr_spans; i++) {
+		const struct nb_span *s = &a->spans[i];
+		const uint64_t start = s->start > from ? s->start : from;
+		const uint64_t end = s->end < to ? s->end : to;
+
+		if (start < end)
+			rc = set_policy(a, w, start, end);
+	}
+	return rc;
+}
+
 /* ---- for others to read ---- */
 
 void nb_door_publish(struct nb_agent *a)

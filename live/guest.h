@@ -47,6 +47,8 @@ enum nb_request_kind {
 	NB_REQUEST_PRE_FORK, /* make all memory private, hold the canary */
 	NB_REQUEST_PRIVATE,  /* make all memory private; it may be taken back at once */
 	NB_REQUEST_EJECT,    /* turn what is managed in [start, end) into anonymous memory */
+	NB_REQUEST_LAZY,     /* move what is in [start, end) to who touches it next */
+	NB_REQUEST_POLICY,   /* where [start, end) belongs: `mode` and `nodes` */
 	NB_REQUEST_STOP,     /* make all memory private and end both threads */
 };
 
@@ -63,7 +65,9 @@ struct nb_wish {
 	uint32_t kind; /* enum nb_request_kind */
 	uint32_t prot; /* ADOPT: PROT_* */
 	uint64_t start, end;
-	int32_t cpu; /* ADOPT: where the asking thread runs */
+	int32_t cpu;	/* ADOPT: where the asking thread runs */
+	uint32_t mode;	/* POLICY: enum nb_policy_mode */
+	uint64_t nodes; /* POLICY: bit = node id */
 };
 
 struct nb_request {

@@ -189,6 +189,17 @@ int nb_virtual_model(struct nb_topology *out, const struct nb_topology *host,
 	return 0;
 }
 
+/* ---- what is different here ---- */
+
+void nb_live_defaults(struct nb_config *c)
+{
+	static const char *const defaults[] = {
+		"scan_delay_ms=100", "scan_period_max_ms=2000", "scan_grow_jiffies=1"};
+
+	for (size_t i = 0; i < sizeof(defaults) / sizeof(defaults[0]); i++)
+		nb_config_set(c, defaults[i], NULL, 0);
+}
+
 /* ---- files to preload ---- */
 
 #ifndef NB_LIBDIR
