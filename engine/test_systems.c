@@ -32,7 +32,8 @@ static int64_t tune(const char *system, enum nb_tunable t)
 static void rows_are_there_in_order(void **state)
 {
 	static const char *const names[] = {"none", "moron", "thpmigrate-v5", "adaptscan-v5",
-		"delaystart-v5", "balancenuma-v8"};
+		"delaystart-v5", "balancenuma-v8", "linux-3.13", "linux-6.4", "linux-6.7",
+		"linux-6.8", "linux-6.12"};
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
@@ -87,6 +88,31 @@ static void rows_have_what_their_patches_bring(void **state)
 	assert_true(has("balancenuma-v8", NB_MECH_THP_RATELIMIT));
 	assert_true(has("balancenuma-v8", NB_MECH_TLB_LOCAL_FLUSH));
 	assert_false(has("balancenuma-v8", NB_MECH_FORCE));
+}
+
+/* The history of mainline, from its releases. */
+static void mainline_rows_have_what_their_releases_bring(void **state)
+{
+	(void)state;
+	assert_true(has("linux-3.13", NB_MECH_CPUPID) && has("linux-3.13", NB_MECH_NUMA_GROUP));
+	assert_true(has("linux-3.13", NB_MECH_MIGRATE_RATELIMIT));
+	assert_false(has("linux-3.13", NB_MECH_SECOND_NODE));
+	assert_false(has("linux-3.13", NB_MECH_PMD_BATCH));
+	assert_false(has("linux-3.13", NB_MECH_VMA_PIDS));
+	assert_true(has("linux-6.4", NB_MECH_VMA_PIDS) && has("linux-6.4", NB_MECH_GROUP_SPREAD));
+	/* The window of 2012 left in October 2018. */
+	assert_false(has("linux-6.4", NB_MECH_MIGRATE_RATELIMIT));
+	assert_false(has("linux-6.4", NB_MECH_VMA_PREV_SEQ));
+	assert_true(has("linux-6.7", NB_MECH_VMA_PREV_SEQ) && has("linux-6.7", NB_MECH_VMA_FORCE));
+	assert_false(has("linux-6.7", NB_MECH_VMA_START_SEQ));
+	assert_true(has("linux-6.8", NB_MECH_VMA_START_SEQ));
+	assert_false(has("linux-6.8", NB_MECH_VMA_STARVING));
+	assert_true(has("linux-6.12", NB_MECH_VMA_STARVING));
+	assert_int_equal(tune("linux-6.8", NB_TUNE_SCAN_PERIOD_MIN_MS), 1000);
+	assert_int_equal(tune("linux-6.8", NB_TUNE_SCAN_PERIOD_MAX_MS), 60000);
+	assert_int_equal(tune("linux-6.8", NB_TUNE_SCAN_DELAY_MS), 1000);
+	assert_int_equal(tune("linux-6.8", NB_TUNE_SCAN_SIZE_MB), 256);
+	assert_int_equal(tune("linux-6.8", NB_TUNE_MAX_SCAN_WINDOW_MB_S), 2560);
 }
 
 static void rows_have_their_tunables(void **state)
@@ -271,6 +297,7 @@ int main(void)
 		cmocka_unit_test(every_row_is_a_sound_configuration),
 		cmocka_unit_test(rows_have_what_their_patches_bring),
 		cmocka_unit_test(rows_have_their_tunables),
+		cmocka_unit_test(mainline_rows_have_what_their_releases_bring),
 		cmocka_unit_test(names_are_complete_and_unlike),
 		cmocka_unit_test(mechanisms_are_switched_by_name),
 		cmocka_unit_test(tunables_take_their_range),
