@@ -17,6 +17,7 @@
 #include "../live/launch.h"
 #include "../live/probe.h"
 #include "../topo/topo.h"
+#include "live_record.h"
 #include "live_report.h"
 
 enum {
@@ -28,6 +29,7 @@ enum {
 	OPT_WATCHDOG,
 	OPT_NO_BACKING,
 	OPT_STATS,
+	OPT_RECORD,
 	OPT_QUIET,
 };
 
@@ -47,6 +49,7 @@ static const struct cli_option options[] = {
 	[OPT_NO_BACKING] = {"no-backing-if-thp-lost", NULL, false,
 		"leave memory alone where it would lose huge pages"},
 	[OPT_STATS] = {"stats", "FILE", false, "write all counters as JSON at the end"},
+	[OPT_RECORD] = {"record", "FILE", false, "write every decision down, for numabal explain"},
 	[OPT_QUIET] = {"quiet", NULL, false, "no summary, no warnings"},
 	{0},
 };
@@ -54,7 +57,7 @@ static const struct cli_option options[] = {
 struct plan {
 	struct nb_config config;
 	struct nb_topology host, topo;
-	const char *topology, *stats;
+	const char *topology, *stats, *record, *system;
 	char **command;
 	char shim[4096], allocator[4096];
 	uint64_t min_size;
@@ -71,6 +74,7 @@ static int set_system(struct cli *cli, struct plan *p, const char *name)
 	if (s == NULL)
 		return cli_fail(cli, CLI_BAD_INPUT,
 			"--system %s: no such system; see 'numabal systems'", name);
+	p->system = nb_system_name(s);
 	nb_config_from_system(&p->config, s);
 	nb_live_defaults(&p->config);
 	return 0;
@@ -121,6 +125,9 @@ static int take_option(struct cli *cli, struct plan *p, int option, const char *
 		return 0;
 	case OPT_STATS:
 		p->stats = cli->value;
+		return 0;
+	case OPT_RECORD:
+		p->record = cli->value;
 		return 0;
 	default:
 		p->quiet = true;
@@ -379,9 +386,10 @@ static void warn(const struct plan *p)
 }
 
 /* True when the program is to run with the shim; else one line says why not. */
-static bool may_balance(const struct plan *p, const struct nb_probe_result *r, bool nothing)
+static bool may_balance(struct plan *p, const struct nb_probe_result *r, bool nothing)
 {
 	enum nb_program_kind kind;
+	char why[CLI_WHY_LEN];
 
 	if (nb_program_look(p->command[0], &kind) != 0)
 		return false;
@@ -392,6 +400,10 @@ static bool may_balance(const struct plan *p, const struct nb_probe_result *r, b
 	if (nothing) {
 		say(p, "not balanced: this machine has one memory node; --topology 2 makes virtual "
 		       "ones");
+		return false;
+	}
+	if (nb_find_shim(p->shim, sizeof(p->shim), why, sizeof(why)) != 0) {
+		say(p, "not balanced: %s", why);
 		return false;
 	}
 	if (nb_probe_can_balance(r))
@@ -407,12 +419,8 @@ static bool may_balance(const struct plan *p, const struct nb_probe_result *r, b
 
 /* ---- running ---- */
 
-static int find_files(struct cli *cli, struct plan *p)
+static int find_allocator(struct cli *cli, struct plan *p)
 {
-	char why[CLI_WHY_LEN];
-
-	if (nb_find_shim(p->shim, sizeof(p->shim), why, sizeof(why)) != 0)
-		return cli_fail(cli, CLI_FAILED, "%s", why);
 	if (p->system_malloc || nb_find_jemalloc(p->allocator, sizeof(p->allocator)) == 0)
 		return 0;
 	if (p->jemalloc_wanted)
@@ -436,31 +444,76 @@ static void fill_session(struct nb_session *s, const struct plan *p)
 		   (p->no_thp_loss ? NB_SESSION_NO_THP_LOSS : 0);
 }
 
+static int record_start(
+	struct cli *cli, const struct plan *p, struct nb_session *s, struct live_record **r)
+{
+	char why[CLI_WHY_LEN];
+
+	*r = NULL;
+	if (p->record == NULL)
+		return 0;
+	return live_record_start(r, s, p->record, p->command[0], p->system, why, sizeof(why)) == 0
+		       ? 0
+		       : cli_fail(cli, CLI_FAILED, "--record %s", why);
+}
+
+static void record_finish(struct cli *cli, const struct plan *p, struct live_record *r)
+{
+	char why[CLI_WHY_LEN];
+	uint64_t lost = 0;
+
+	if (r == NULL)
+		return;
+	if (live_record_finish(r, &lost, why, sizeof(why)) != 0)
+		cli_fail(cli, CLI_FAILED, "--record %s", why);
+	if (lost > 0)
+		say(p, "note: %" PRIu64 " events found no room and are not in the recording", lost);
+}
+
+static void report(
+	struct cli *cli, const struct plan *p, const struct nb_session *s, const struct ended *e)
+{
+	char why[CLI_WHY_LEN];
+
+	if (!p->quiet)
+		live_report_text(stderr, s, e->elapsed_s, (uint64_t)e->usage.ru_maxrss << 10);
+	if (p->stats != NULL && live_report_json(s, e->elapsed_s, p->stats, why, sizeof(why)) != 0)
+		cli_fail(cli, CLI_FAILED, "%s", why);
+}
+
+static int run_session(
+	struct cli *cli, struct plan *p, struct nb_session *s, const char *path, struct ended *e)
+{
+	struct live_record *r;
+	int status = record_start(cli, p, s, &r);
+
+	if (status != 0)
+		return status;
+	status = start(cli, p, path, e);
+	record_finish(cli, p, r);
+	if (status == 0)
+		report(cli, p, s, e);
+	return status;
+}
+
 static int run_balanced(struct cli *cli, struct plan *p)
 {
 	char path[NB_SESSION_PATH], why[CLI_WHY_LEN];
 	struct nb_session *s;
 	struct ended e;
-	int status = find_files(cli, p);
+	int status = find_allocator(cli, p);
 	int err;
 
 	if (status != 0)
 		return status;
-	err = nb_session_create(&p->topo, &p->config, path, &s, why, sizeof(why));
+	err = nb_session_create(&p->topo, &p->config, p->record != NULL ? NB_RING_SLOTS : 0, path,
+		&s, why, sizeof(why));
 	if (err != 0)
 		return cli_fail(cli, CLI_FAILED, "%s", why);
 	fill_session(s, p);
-	status = start(cli, p, path, &e);
-	if (status == 0) {
-		if (!p->quiet)
-			live_report_text(stderr, s, e.elapsed_s, (uint64_t)e.usage.ru_maxrss << 10);
-		if (p->stats != NULL &&
-			live_report_json(s, e.elapsed_s, p->stats, why, sizeof(why)) != 0)
-			cli_fail(cli, CLI_FAILED, "%s", why);
-		status = same_end(&e);
-	}
+	status = run_session(cli, p, s, path, &e);
 	nb_session_destroy(s, path);
-	return status;
+	return status != 0 ? status : same_end(&e);
 }
 
 static int run_plain(struct cli *cli, struct plan *p)

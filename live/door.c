@@ -34,6 +34,13 @@ static int door_split(void *ctx, uint32_t mm, uint64_t addr, bool keep_armed)
 	return -EOPNOTSUPP;
 }
 
+static void door_trace(void *ctx, const struct nb_event *e)
+{
+	struct nb_agent *a = ctx;
+
+	nb_ring_put(nb_session_ring(a->guest->session), e);
+}
+
 int nb_door_open(struct nb_agent *a)
 {
 	const struct nb_machine machine = {
@@ -44,12 +51,13 @@ int nb_door_open(struct nb_agent *a)
 		.arm = nb_sample_arm,
 		.move = nb_move_ask,
 		.split = door_split,
+		.trace = nb_session_ring(a->guest->session) != NULL ? door_trace : NULL,
 	};
 
 	a->engine = nb_engine_new(&machine, &a->topo, &a->guest->session->config);
 	if (a->engine == NULL)
 		return -ENOMEM;
-	a->mm = nb_mm_new(a->engine, 1, nb_os_now_ns());
+	a->mm = nb_mm_new(a->engine, a->guest->pid, nb_os_now_ns());
 	return a->mm == NULL ? -ENOMEM : 0;
 }
 

@@ -38,10 +38,10 @@ static void *map_file(int fd, size_t bytes, int prot)
 	return p == MAP_FAILED ? NULL : p;
 }
 
-int nb_session_create(const struct nb_topology *t, const struct nb_config *c, char *path,
-	struct nb_session **out, char *why, size_t why_len)
+int nb_session_create(const struct nb_topology *t, const struct nb_config *c, uint64_t ring_slots,
+	char *path, struct nb_session **out, char *why, size_t why_len)
 {
-	const size_t bytes = nb_session_bytes(t);
+	const size_t bytes = nb_session_bytes(t, ring_slots);
 	const int fd = session_file(path, NB_SESSION_PATH);
 	int err = 0;
 
@@ -59,7 +59,7 @@ int nb_session_create(const struct nb_topology *t, const struct nb_config *c, ch
 		return nb_why(why, why_len, err ? -err : -ENOMEM, "%s: %s", path,
 			strerror(err ? err : ENOMEM));
 	}
-	nb_session_init(*out, t, c);
+	nb_session_init(*out, t, c, ring_slots);
 	return 0;
 }
 

@@ -35,8 +35,8 @@ int nb_program_look(const char *name, enum nb_program_kind *kind);
 
 /* A session file, mapped. `path` has room for NB_SESSION_PATH bytes. */
 enum { NB_SESSION_PATH = 256 };
-int nb_session_create(const struct nb_topology *t, const struct nb_config *c, char *path,
-	struct nb_session **out, char *why, size_t why_len);
+int nb_session_create(const struct nb_topology *t, const struct nb_config *c, uint64_t ring_slots,
+	char *path, struct nb_session **out, char *why, size_t why_len);
 /* Unmap it and remove its file. */
 void nb_session_destroy(struct nb_session *s, const char *path);
 /* Map the session of a running process, found in its environment, to read it. */

@@ -124,10 +124,10 @@ static int make_session(struct numabal *nb, const struct numabal_options *o)
 		return err;
 	nb_config_from_system(&config, system);
 	nb_live_defaults(&config);
-	nb->session_bytes = nb_session_bytes(&topo);
+	nb->session_bytes = nb_session_bytes(&topo, 0);
 	nb->session = nb_os_pages(nb->session_bytes);
 	if (nb->session != NULL) {
-		nb_session_init(nb->session, &topo, &config);
+		nb_session_init(nb->session, &topo, &config, 0);
 		nb->session->min_size = LEAST;
 		nb->session->max_regions = MAX_REGIONS;
 		nb->session->watchdog_ms = o->watchdog_ms > 0 ? o->watchdog_ms : 1000;

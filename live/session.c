@@ -26,10 +26,11 @@ static size_t distance_bytes(const struct nb_topology *t)
 	return (size_t)t->nr_nodes * t->nr_nodes * sizeof(t->distance[0]);
 }
 
-size_t nb_session_bytes(const struct nb_topology *t)
+size_t nb_session_bytes(const struct nb_topology *t, uint64_t ring_slots)
 {
 	return aligned(sizeof(struct nb_session)) + aligned(t->nr_nodes * sizeof(t->nodes[0])) +
-	       aligned(t->cpu_ids * sizeof(t->cpu_node[0])) + aligned(distance_bytes(t));
+	       aligned(t->cpu_ids * sizeof(t->cpu_node[0])) + aligned(distance_bytes(t)) +
+	       (ring_slots > 0 ? nb_ring_bytes(ring_slots) : 0);
 }
 
 /* Sizes stand for the layout: both sides are built from one source. */
@@ -39,11 +40,12 @@ static uint64_t build_id(void)
 	       NB_NR_COUNTERS * 11 + NB_NR_LIVE_STATS;
 }
 
-void nb_session_init(struct nb_session *s, const struct nb_topology *t, const struct nb_config *c)
+void nb_session_init(struct nb_session *s, const struct nb_topology *t, const struct nb_config *c,
+	uint64_t ring_slots)
 {
 	memcpy(s->magic, magic, sizeof(magic));
 	s->build = build_id();
-	s->bytes = nb_session_bytes(t);
+	s->bytes = nb_session_bytes(t, ring_slots);
 	s->config = *c;
 	s->nr_nodes = t->nr_nodes;
 	s->nr_cpus = t->nr_cpus;
@@ -55,6 +57,15 @@ void nb_session_init(struct nb_session *s, const struct nb_topology *t, const st
 	memcpy((char *)s + s->nodes_at, t->nodes, t->nr_nodes * sizeof(t->nodes[0]));
 	memcpy((char *)s + s->cpu_node_at, t->cpu_node, t->cpu_ids * sizeof(t->cpu_node[0]));
 	memcpy((char *)s + s->distance_at, t->distance, distance_bytes(t));
+	if (ring_slots == 0)
+		return;
+	s->ring_at = s->distance_at + aligned(distance_bytes(t));
+	nb_session_ring(s)->size = ring_slots;
+}
+
+struct nb_ring *nb_session_ring(struct nb_session *s)
+{
+	return s->ring_at != 0 ? (struct nb_ring *)(void *)((char *)s + s->ring_at) : NULL;
 }
 
 bool nb_session_valid(const struct nb_session *s, size_t bytes)

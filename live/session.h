@@ -17,6 +17,7 @@
 #include "../engine/counters.h"
 #include "../engine/systems.h"
 #include "../engine/topology.h"
+#include "ring.h"
 
 #define NB_SESSION_ENV "NUMABAL_SESSION"
 
@@ -136,15 +137,19 @@ struct nb_session {
 	/* The topology, flattened: offsets from the head. */
 	uint32_t nr_nodes, nr_cpus, cpu_ids, topo_flags;
 	uint64_t nodes_at, cpu_node_at, distance_at;
+	uint64_t ring_at;	     /* where events go; 0: nobody records */
 	_Atomic uint64_t processes;  /* that loaded the shim */
 	_Atomic uint64_t slots_lost; /* processes that found no free slot */
 	struct nb_slot slot[NB_SESSION_SLOTS];
 };
 
-/* Bytes needed for this topology. */
-size_t nb_session_bytes(const struct nb_topology *t);
+/* Bytes needed for this topology, with a ring of so many slots (a power of two, or 0). */
+size_t nb_session_bytes(const struct nb_topology *t, uint64_t ring_slots);
 /* Fill in the head of a zeroed file of that size. */
-void nb_session_init(struct nb_session *s, const struct nb_topology *t, const struct nb_config *c);
+void nb_session_init(struct nb_session *s, const struct nb_topology *t, const struct nb_config *c,
+	uint64_t ring_slots);
+/* NULL: nobody records. */
+struct nb_ring *nb_session_ring(struct nb_session *s);
 /* True when the mapping of `bytes` bytes is a session of this build. */
 bool nb_session_valid(const struct nb_session *s, size_t bytes);
 /* The topology as the engine wants it; borrowed from the session. */
