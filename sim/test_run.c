@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 #include <cmocka.h>
 
 #include "sim_fixture.h"
@@ -428,6 +429,37 @@ static void test_odd_machines_run(void **state)
 		}
 }
 
+static void test_ids_may_have_holes(void **state)
+{
+	static const char text[] = "available: 3 nodes (0,8,250)\n"
+				   "node 0 cpus: 0 1\nnode 0 size: 128 MB\n"
+				   "node 8 cpus: 4 5\nnode 8 size: 128 MB\n"
+				   "node 250 cpus:\nnode 250 size: 64 MB\n"
+				   "node distances:\nnode   0   8 250\n  0:  10  20  40\n"
+				   "  8:  20  10  40\n250:  40  40  10\n";
+	char path[] = "/tmp/numabal-test-run-XXXXXX";
+	const int fd = mkstemp(path);
+	struct sim_try t;
+
+	(void)state;
+	assert_true(fd >= 0);
+	assert_int_equal(write(fd, text, strlen(text)), strlen(text));
+	close(fd);
+	try_job(&t, path,
+		"[p]\nthreads = 2\ncpus = node:thread\narea = a size=32M\n"
+		"area = b size=8M policy=bind:2\nphase = sweep area=a slice=own\n"
+		"phase = main sweep area=b\nphase = compute time=1\n",
+		"balancenuma-v8");
+	unlink(path);
+	assert_int_equal(t.result.node_ids[0], 0);
+	assert_int_equal(t.result.node_ids[1], 8);
+	assert_int_equal(t.result.node_ids[2], 250);
+	assert_int_equal(t.result.final_pages[0], 4096);
+	assert_int_equal(t.result.final_pages[1], 4096);
+	assert_int_equal(t.result.final_pages[2], 2048);
+	try_free(&t);
+}
+
 /* Every topology people sent in that can run something does, holes in its numbering and all. */
 static void test_recorded_topologies_run(void **state)
 {
@@ -514,6 +546,7 @@ int main(void)
 		cmocka_unit_test(test_a_pool_runs_so_many_at_a_time),
 		cmocka_unit_test(test_an_area_can_be_shared_between_processes),
 		cmocka_unit_test(test_odd_machines_run),
+		cmocka_unit_test(test_ids_may_have_holes),
 		cmocka_unit_test(test_recorded_topologies_run),
 		cmocka_unit_test(test_directions_can_cost_differently),
 	};
