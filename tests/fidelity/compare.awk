@@ -8,7 +8,8 @@ BEGIN {
 	# The bounds. Errors in percent, factors as they are.
 	BOUND_CELL = 15; BOUND_NUMA01 = 25; BOUND_MEAN = 8
 	BOUND_TOTAL = 3; BOUND_RATIO = 2
-	# A published change up to NO_CHANGE percent is none: then the simulated one may be up to STILL_NONE either way.
+	# A published change up to NO_CHANGE percent is none: then the simulated one may be of the same sign, or up to
+	# STILL_NONE the other way.
 	NO_CHANGE = 5; STILL_NONE = 10
 	split("numa01 numa01_threadlocal numa02 numa02_smt", jobs, " ")
 }
@@ -194,9 +195,9 @@ function compare_cells(  i, value, error, reason, bound, note, last)
 
 function agrees(published, ours)
 {
-	if (abs(published) <= NO_CHANGE)
-		return abs(ours) <= STILL_NONE
-	return published * ours > 0
+	if (published * ours > 0)
+		return 1
+	return abs(published) <= NO_CHANGE && abs(ours) <= STILL_NONE
 }
 
 function compare_change(table, what, sys, p, s,  note, reason)
