@@ -120,6 +120,31 @@ static void test_cores_are_filled_before_siblings(void **state)
 	}
 }
 
+/* The first CPU is idle, but its core is busy with the sibling. */
+static void test_an_idle_core_is_better_than_an_idle_sibling(void **state)
+{
+	struct sim_try t;
+	uint64_t *only;
+
+	(void)state;
+	open_threads(&t,
+		"[machine]\ntopology = 1 node x 8 cpus x 1G\n[cpu]\nthreads_per_core = "
+		"2\n" SIM_QUIET,
+		4, "cpus = all\n");
+	assert_int_equal(t.model.cpu_core[0], t.model.cpu_core[4]);
+	only = calloc(1, sizeof(*only));
+	assert_non_null(only);
+	*only = 1 << 4;
+	free(t.load.threads[0].cpus);
+	t.load.threads[0].cpus = only;
+	wake_all(&t);
+	for (int i = 0; i < 4; i++)
+		for (int k = 0; k < i; k++)
+			assert_int_not_equal(t.model.cpu_core[t.w.threads[i].cpu],
+				t.model.cpu_core[t.w.threads[k].cpu]);
+	try_free(&t);
+}
+
 static void test_more_tasks_than_cpus_queue_evenly(void **state)
 {
 	struct sim_try t;
@@ -511,6 +536,7 @@ int main(void)
 		cmocka_unit_test(test_new_tasks_spread_over_nodes),
 		cmocka_unit_test(test_nodes_get_tasks_in_proportion_to_their_cpus),
 		cmocka_unit_test(test_cores_are_filled_before_siblings),
+		cmocka_unit_test(test_an_idle_core_is_better_than_an_idle_sibling),
 		cmocka_unit_test(test_more_tasks_than_cpus_queue_evenly),
 		cmocka_unit_test(test_a_task_wakes_where_it_was),
 		cmocka_unit_test(test_a_task_whose_cpu_is_taken_stays_on_its_node_if_it_can),
