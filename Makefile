@@ -72,7 +72,9 @@ lab-deps:
 	@tools/install-deps lab
 	@lab/kernel
 
+# Everything is built first: what is installed is more than the command.
 install: all
+	@$(NINJA)
 	@meson install -C $(BUILD) --no-rebuild
 
 clean:

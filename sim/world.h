@@ -136,11 +136,11 @@ struct sim_mix_memo {
 
 struct sim_thread {
 	/* hot: looked at every tick */
-	double pos;	      /* sweep: offset in the area */
-	double clean_end;     /* sweep: nothing needs attention from pos up to here */
-	double rate;	      /* bytes/ns in the present mix, 0 = not known */
-	double debt_ns;	      /* kernel work done on its behalf, still to be paid with its time */
-	double left; /* of this tick, ns */
+	double pos;	  /* sweep: offset in the area */
+	double clean_end; /* sweep: nothing needs attention from pos up to here */
+	double rate;	  /* bytes/ns in the present mix, 0 = not known */
+	double debt_ns;	  /* kernel work done on its behalf, still to be paid with its time */
+	double left;	  /* of this tick, ns */
 	struct sim_plan plan;
 	double wait_until_ns; /* blocked in a fault until then */
 	uint32_t clean_gen;   /* area->gen that clean_end was found at */
@@ -171,8 +171,8 @@ struct sim_thread {
 	double pull; /* speed-up of a sweep that follows another through the caches; see convoy.c */
 	double cached, cache_rate; /* share of its sweep that a cache serves, and bytes/s of that;
 				      see convoy.c */
-	int32_t pinned_node; /* placement: kept on this node; -1 = free */
-	int16_t preferred;   /* node that the system would have it on; -1 = none said */
+	int32_t pinned_node;	   /* placement: kept on this node; -1 = free */
+	int16_t preferred;	   /* node that the system would have it on; -1 = none said */
 	int16_t stack_node, stack_wanted; /* backdrop.c: of its stack's pages */
 	bool stack_armed;
 	uint32_t id;	     /* task id: index + 1 */
@@ -239,7 +239,7 @@ struct sim_world {
 	double *copied; /* [nr_nodes^2] bytes since the last tick */
 	bool copies;	/* some of the capacity is taken by copies this tick */
 	uint16_t (*chunks)[NB_HUGE_PAGES];
-	struct sim_mix_memo *memo; /* [SIM_MIX_MEMOS] by address */
+	struct sim_mix_memo *memo;		    /* [SIM_MIX_MEMOS] by address */
 	uint32_t nr_chunks, max_chunks, free_chunk; /* free list through the first two entries */
 	uint32_t nr_moves, max_moves;
 	struct sim_move *moves;
