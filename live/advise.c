@@ -152,17 +152,14 @@ static struct piece next_piece(struct nb_guest *g, uint64_t at, uint64_t end)
 
 static long advise_piece(struct nb_guest *g, uint64_t at, uint64_t end, int advice, uint64_t *next)
 {
-	const bool locked = atomic_load(&g->fork_tid) != (uint32_t)NB_OS_0(gettid);
-	struct nb_signals signals;
+	struct nb_hold h;
 	struct piece p;
 	long rc;
 
-	if (locked)
-		nb_guest_lock(g, &signals);
+	nb_guest_hold(g, &h);
 	p = next_piece(g, at, end);
 	rc = p.managed ? advise_managed(g, &p, advice) : 0;
-	if (locked)
-		nb_unlock(&g->regions.lock, &signals);
+	nb_guest_release(g, &h);
 	if (!p.managed)
 		rc = NB_OS_3(madvise, p.start, p.end - p.start, advice);
 	*next = p.end;

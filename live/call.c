@@ -16,28 +16,7 @@ enum {
 	PAGE_MASK = NB_PAGE_SIZE - 1,
 };
 
-/* ---- the table and its lock ---- */
-
-struct hold {
-	struct nb_signals signals;
-	bool locked;
-};
-
-/* A thread that forks holds the lock already, also when handlers of other libraries run. */
-static void hold(struct nb_guest *g, struct hold *h)
-{
-	const uint32_t forking = atomic_load(&g->fork_tid);
-
-	h->locked = forking == 0 || forking != (uint32_t)NB_OS_0(gettid);
-	if (h->locked)
-		nb_guest_lock(g, &h->signals);
-}
-
-static void release(struct nb_guest *g, const struct hold *h)
-{
-	if (h->locked)
-		nb_unlock(&g->regions.lock, &h->signals);
-}
+/* ---- what is concerned ---- */
 
 static uint64_t whole(uint64_t bytes)
 {
@@ -103,17 +82,17 @@ static long copy_out(const struct nb_run *r)
 static int eject_here(struct nb_guest *g, uint64_t start, uint64_t end)
 {
 	struct nb_run run;
-	struct hold h;
+	struct nb_hold h;
 	long rc = 0;
 
-	hold(g, &h);
+	nb_guest_hold(g, &h);
 	while (rc == 0 && nb_regions_run(&g->regions, start, end, &run)) {
 		rc = run.is_private ? copy_out(&run) : -ENOMEM;
 		if (rc == 0)
 			nb_call_forget(g, run.start, run.end);
 		start = run.end;
 	}
-	release(g, &h);
+	nb_guest_release(g, &h);
 	return (int)rc;
 }
 
@@ -144,7 +123,7 @@ static int make_room(struct nb_guest *g, uint64_t addr, uint64_t bytes)
 
 long nb_call_munmap(struct nb_guest *g, uint64_t addr, uint64_t bytes)
 {
-	struct hold h;
+	struct nb_hold h;
 	long rc;
 
 	if (!concerns(g, addr, bytes))
@@ -152,11 +131,11 @@ long nb_call_munmap(struct nb_guest *g, uint64_t addr, uint64_t bytes)
 	rc = make_room(g, addr, bytes);
 	if (rc != 0)
 		return -ENOMEM;
-	hold(g, &h);
+	nb_guest_hold(g, &h);
 	rc = NB_OS_2(munmap, addr, bytes);
 	if (rc == 0)
 		nb_call_forget(g, addr, addr + whole(bytes));
-	release(g, &h);
+	nb_guest_release(g, &h);
 	nb_nudge(g);
 	return rc;
 }
@@ -164,16 +143,16 @@ long nb_call_munmap(struct nb_guest *g, uint64_t addr, uint64_t bytes)
 static long mmap_over(struct nb_guest *g, uint64_t addr, uint64_t bytes, int prot, int flags,
 	int fd, int64_t offset)
 {
-	struct hold h;
+	struct nb_hold h;
 	long rc;
 
 	if (make_room(g, addr, bytes) != 0)
 		return -ENOMEM;
-	hold(g, &h);
+	nb_guest_hold(g, &h);
 	rc = NB_OS_6(mmap, addr, bytes, prot, flags, fd, offset);
 	if (!nb_os_failed(rc))
 		nb_call_forget(g, addr, addr + whole(bytes));
-	release(g, &h);
+	nb_guest_release(g, &h);
 	return rc;
 }
 
@@ -275,7 +254,7 @@ static void set_prot(void *ctx, struct nb_region *r, uint64_t start, uint64_t en
 long nb_call_mprotect(struct nb_guest *g, uint64_t addr, uint64_t bytes, int prot)
 {
 	const uint64_t end = addr + whole(bytes);
-	struct hold h;
+	struct nb_hold h;
 	long rc;
 
 	if (!concerns(g, addr, bytes))
@@ -285,7 +264,7 @@ long nb_call_mprotect(struct nb_guest *g, uint64_t addr, uint64_t bytes, int pro
 			return -ENOMEM;
 		return NB_OS_3(mprotect, addr, bytes, prot);
 	}
-	hold(g, &h);
+	nb_guest_hold(g, &h);
 	rc = NB_OS_3(mprotect, addr, bytes, prot);
 	if (rc == 0) {
 		nb_regions_cut(&g->regions, addr);
@@ -293,7 +272,7 @@ long nb_call_mprotect(struct nb_guest *g, uint64_t addr, uint64_t bytes, int pro
 		nb_regions_each(&g->regions, addr, end, set_prot, &prot);
 		nb_regions_merge(&g->regions, addr, end);
 	}
-	release(g, &h);
+	nb_guest_release(g, &h);
 	return rc;
 }
 
@@ -312,25 +291,25 @@ static bool only_shrinks(
 
 static long shrink(struct nb_guest *g, uint64_t old, uint64_t old_bytes, uint64_t bytes, int flags)
 {
-	struct hold h;
+	struct nb_hold h;
 	long rc;
 
-	hold(g, &h);
+	nb_guest_hold(g, &h);
 	rc = NB_OS_5(mremap, old, old_bytes, bytes, flags, 0);
 	if (!nb_os_failed(rc) && bytes < old_bytes)
 		nb_call_forget(g, old + bytes, old + old_bytes);
-	release(g, &h);
+	nb_guest_release(g, &h);
 	nb_nudge(g);
 	return rc;
 }
 
 static void forget_target(struct nb_guest *g, uint64_t to, uint64_t bytes)
 {
-	struct hold h;
+	struct nb_hold h;
 
-	hold(g, &h);
+	nb_guest_hold(g, &h);
 	nb_call_forget(g, to, to + whole(bytes));
-	release(g, &h);
+	nb_guest_release(g, &h);
 }
 
 long nb_call_mremap(struct nb_guest *g, uint64_t old, uint64_t old_bytes, uint64_t bytes, int flags,
@@ -369,14 +348,14 @@ static void set_flag(void *ctx, struct nb_region *r, uint64_t start, uint64_t en
 /* Mark what is managed in the range; a region that cannot be cut is marked whole. */
 static void mark(struct nb_guest *g, uint64_t addr, uint64_t end, unsigned int flag)
 {
-	struct hold h;
+	struct nb_hold h;
 
-	hold(g, &h);
+	nb_guest_hold(g, &h);
 	nb_regions_cut(&g->regions, addr);
 	nb_regions_cut(&g->regions, end);
 	nb_regions_each(&g->regions, addr, end, set_flag, &flag);
 	atomic_fetch_add(&g->regions.version, 2);
-	release(g, &h);
+	nb_guest_release(g, &h);
 }
 
 long nb_call_mbind(struct nb_guest *g, uint64_t addr, uint64_t bytes, int mode,
@@ -419,4 +398,12 @@ void nb_call_stop(struct nb_guest *g, int note, bool for_good)
 		atomic_store(&g->state, NB_GUEST_OFF);
 	else if (g->session != NULL)
 		atomic_store(&g->state, NB_GUEST_READY);
+}
+
+void nb_call_sandbox(struct nb_guest *g)
+{
+	if (g->session == NULL || atomic_load(&g->sandboxed))
+		return;
+	nb_call_stop(g, NB_NOTE_SECCOMP, true);
+	atomic_store(&g->sandboxed, 1);
 }

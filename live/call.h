@@ -40,4 +40,7 @@ int nb_call_eject(struct nb_guest *g, uint64_t addr, uint64_t bytes);
  */
 void nb_call_stop(struct nb_guest *g, int note, bool for_good);
 
+/* The program enters a sandbox: stop for good, and make no system calls for ourselves any more. */
+void nb_call_sandbox(struct nb_guest *g);
+
 #endif

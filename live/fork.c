@@ -161,14 +161,15 @@ long nb_shim_fork_by_number(long n, const long *a)
 
 /* ---- sandboxes ---- */
 
-bool nb_shim_seccomp_filters(long operation, long flags)
+bool nb_shim_seccomp_filters(long operation)
 {
-	return operation == SECCOMP_SET_MODE_FILTER && (flags & SECCOMP_FILTER_FLAG_TSYNC);
+	return operation == SECCOMP_SET_MODE_FILTER || operation == SECCOMP_SET_MODE_STRICT;
 }
 
 /*
  * A filter on all threads would be one on the agent too, which may then be killed, and the program
- * with it. Memory made by hooks goes on working: it is private by then.
+ * with it; one on a thread alone may kill it for what a hook does. So the helpers end, all memory
+ * is private from then on, and hooks make no calls of their own.
  */
 HOOK int prctl(int option, ...)
 {
@@ -180,7 +181,7 @@ HOOK int prctl(int option, ...)
 		a[i] = va_arg(args, unsigned long);
 	va_end(args);
 	if (option == PR_SET_SECCOMP)
-		nb_call_stop(nb_shim_guest(), NB_NOTE_SECCOMP, true);
+		nb_call_sandbox(nb_shim_guest());
 	if (real_prctl == NULL) {
 		const long rc = nb_arch_syscall(
 			SYS_prctl, option, (long)a[0], (long)a[1], (long)a[2], (long)a[3], 0);

@@ -83,6 +83,12 @@ struct nb_canary {
 	_Atomic uint64_t addr; /* mapped here while forks are under way; 0 = not */
 };
 
+/* What a thread of the program has while it holds the regions' lock. */
+struct nb_hold {
+	struct nb_signals signals;
+	bool locked; /* false: the thread forks, and has the lock already */
+};
+
 struct nb_agent;
 
 struct nb_guest {
@@ -93,9 +99,11 @@ struct nb_guest {
 	/* The thread that forks holds the regions' lock meanwhile, also while handlers of others
 	 * run. */
 	_Atomic uint32_t fork_tid;
-	struct nb_signals fork_signals;
+	struct nb_hold fork_hold;
 	uint32_t pid;
-	bool no_more;		 /* mlockall(MCL_FUTURE): adopt nothing */
+	bool no_more; /* mlockall(MCL_FUTURE): adopt nothing */
+	_Atomic uint32_t
+		sandboxed; /* seccomp: no system calls but those that the program makes itself */
 	_Atomic uint32_t policy; /* 1: the program has a policy for all its memory */
 	uint32_t nr_cpu_mask;
 	unsigned char cpu_mask[NB_CPU_MASK_BYTES]; /* of the program when it started */
@@ -131,9 +139,11 @@ void nb_guest_note(struct nb_guest *g, enum nb_note note);
 /*
  * The regions' lock, for a thread of the program. A helper that was stopped with it (a debugger, a
  * starved CPU) cannot hold the program: after the watchdog's time without any progress the lock is
- * taken from it, and the helpers change nothing any more.
+ * taken from it, and the helpers change nothing any more. In a sandbox no system call is made for
+ * it.
  */
-void nb_guest_lock(struct nb_guest *g, struct nb_signals *old);
+void nb_guest_hold(struct nb_guest *g, struct nb_hold *h);
+void nb_guest_release(struct nb_guest *g, const struct nb_hold *h);
 
 /*
  * Ask the agent and wait: 0 or -errno. -EAGAIN: no agent, no room, or no answer in time; then

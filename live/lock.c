@@ -76,6 +76,14 @@ bool nb_lock_try(struct nb_lock *l, struct nb_signals *old)
 	return false;
 }
 
+void nb_lock_spin(struct nb_lock *l)
+{
+	uint32_t seen = FREE;
+
+	while (!atomic_compare_exchange_weak(&l->state, &seen, TAKEN))
+		seen = FREE;
+}
+
 void nb_lock_steal(struct nb_lock *l, struct nb_signals *old)
 {
 	nb_signals_block(old);

@@ -38,6 +38,8 @@ void nb_lock(struct nb_lock *l, struct nb_signals *old);
 bool nb_lock_try(struct nb_lock *l, struct nb_signals *old);
 /* Wait no longer than timeout_ns: false, and signals as they were, when it is still taken. */
 bool nb_lock_timed(struct nb_lock *l, struct nb_signals *old, uint64_t timeout_ns);
+/* Wait without any system call, signals as they are; given back by nb_lock_init. */
+void nb_lock_spin(struct nb_lock *l);
 /*
  * Take it from an owner that will not give it back. Signals are blocked as by nb_lock. The old
  * owner's unlock does nothing then; it must find out by itself that it was robbed before it changes

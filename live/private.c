@@ -134,17 +134,17 @@ static int map_canary(struct nb_canary *c)
 /* Without a canary nobody could tell when the children are gone: then the memory stays private. */
 int nb_backing_pre_fork(struct nb_guest *g, bool with_canary)
 {
-	struct nb_signals signals;
+	struct nb_hold h;
 	int rc;
 
-	nb_guest_lock(g, &signals);
+	nb_guest_hold(g, &h);
 	if (with_canary && map_canary(&g->canary) != 0)
 		g->canary.fd = NB_FD_ELSEWHERE;
 	rc = nb_maps_each(g->proc_fd, make_private, g);
 	if (rc != 0)
 		rc = make_private_by_table(g);
 	mark_private(g);
-	nb_unlock(&g->regions.lock, &signals);
+	nb_guest_release(g, &h);
 	return rc;
 }
 
@@ -173,21 +173,22 @@ static int ask_pre_fork(struct nb_guest *g)
 /* The lock is held over the fork, so that the child's copy of the table is whole. */
 void nb_before_fork(struct nb_guest *g)
 {
-	struct nb_signals signals;
+	struct nb_hold h;
 
-	nb_guest_lock(g, &signals);
+	nb_guest_hold(g, &h);
 	atomic_fetch_add(&g->forks, 1);
-	nb_unlock(&g->regions.lock, &signals);
+	nb_guest_release(g, &h);
 	if (g->regions.nr > 0 && ask_pre_fork(g) == 0)
 		nb_stat_add(&nb_guest_stats(g)->forks, 1);
-	nb_guest_lock(g, &signals);
-	g->fork_signals = signals;
-	atomic_store(&g->fork_tid, (uint32_t)NB_OS_0(gettid));
+	nb_guest_hold(g, &h);
+	g->fork_hold = h;
+	if (!atomic_load(&g->sandboxed))
+		atomic_store(&g->fork_tid, (uint32_t)NB_OS_0(gettid));
 }
 
 void nb_after_fork_parent(struct nb_guest *g)
 {
-	const struct nb_signals signals = g->fork_signals;
+	const struct nb_hold h = g->fork_hold;
 	uint64_t canary = 0;
 
 	atomic_store(&g->fork_tid, 0);
@@ -197,14 +198,14 @@ void nb_after_fork_parent(struct nb_guest *g)
 		no_unseen_forks(g);
 		NB_OS_2(munmap, canary, NB_PAGE_SIZE);
 	}
-	nb_unlock(&g->regions.lock, &signals);
+	nb_guest_release(g, &h);
 }
 
 /* No thread but this one, no descriptor of ours, and private memory that is what a fork gives. */
 void nb_after_fork_child(struct nb_guest *g)
 {
 	struct nb_regions *t = &g->regions;
-	const struct nb_signals signals = g->fork_signals;
+	const struct nb_hold h = g->fork_hold;
 
 	atomic_store(&t->version, 0);
 	atomic_store(&g->fork_tid, 0);
@@ -219,7 +220,8 @@ void nb_after_fork_child(struct nb_guest *g)
 	atomic_store(&g->slot, NULL);
 	g->agent = NULL;
 	g->stacks = NULL;
-	g->pid = (uint32_t)NB_OS_0(getpid);
+	if (!atomic_load(&g->sandboxed))
+		g->pid = (uint32_t)NB_OS_0(getpid);
 	for (int i = 0; i < NB_MAX_REQUESTS; i++)
 		atomic_store(&g->request[i].state, NB_REQUEST_FREE);
 	for (int i = 0; i < NB_MAX_BACKINGS; i++) {
@@ -229,7 +231,8 @@ void nb_after_fork_child(struct nb_guest *g)
 	if (atomic_load(&g->state) != NB_GUEST_OFF)
 		atomic_store(&g->state, NB_GUEST_READY);
 	nb_lock_init(&t->lock);
-	nb_signals_restore(&signals);
+	if (!atomic_load(&g->sandboxed))
+		nb_signals_restore(&h.signals);
 }
 
 /* ---- when the children are gone ---- */

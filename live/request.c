@@ -21,7 +21,8 @@ static bool is_helper(struct nb_guest *g, uint32_t tid)
 	       (tid == atomic_load(&g->agent_tid) || tid == atomic_load(&g->watchdog_tid));
 }
 
-void nb_guest_lock(struct nb_guest *g, struct nb_signals *old)
+/* For a thread that nobody may keep from going on. */
+static void lock_or_steal(struct nb_guest *g, struct nb_signals *old)
 {
 	const uint64_t patience =
 		g->session != NULL ? g->session->watchdog_ms * ms : PATIENCE_MS * ms;
@@ -39,6 +40,35 @@ void nb_guest_lock(struct nb_guest *g, struct nb_signals *old)
 	}
 }
 
+/* A thread that forks holds the lock already, also when handlers of other libraries run. */
+static bool has_it(struct nb_guest *g)
+{
+	const uint32_t forking = atomic_load(&g->fork_tid);
+
+	return forking != 0 && forking == (uint32_t)NB_OS_0(gettid);
+}
+
+void nb_guest_hold(struct nb_guest *g, struct nb_hold *h)
+{
+	h->locked = true;
+	if (atomic_load(&g->sandboxed))
+		nb_lock_spin(&g->regions.lock);
+	else if (has_it(g))
+		h->locked = false;
+	else
+		lock_or_steal(g, &h->signals);
+}
+
+void nb_guest_release(struct nb_guest *g, const struct nb_hold *h)
+{
+	if (!h->locked)
+		return;
+	if (atomic_load(&g->sandboxed))
+		nb_lock_init(&g->regions.lock);
+	else
+		nb_unlock(&g->regions.lock, &h->signals);
+}
+
 static struct nb_request *claim(struct nb_guest *g)
 {
 	for (int i = 0; i < NB_MAX_REQUESTS; i++) {
@@ -53,9 +83,9 @@ static struct nb_request *claim(struct nb_guest *g)
 /* A child that a fork made unseen has a copy of all this, and no helpers. */
 static bool helpers_there(struct nb_guest *g)
 {
-	if ((uint32_t)NB_OS_0(getpid) != g->pid)
+	if (atomic_load(&g->agent_tid) == 0 && atomic_load(&g->watchdog_tid) == 0)
 		return false;
-	return atomic_load(&g->agent_tid) != 0 || atomic_load(&g->watchdog_tid) != 0;
+	return (uint32_t)NB_OS_0(getpid) == g->pid;
 }
 
 void nb_nudge(struct nb_guest *g)
@@ -118,6 +148,8 @@ int nb_ask(struct nb_guest *g, const struct nb_wish *wish)
 	struct nb_request *r = NULL;
 	int answer;
 
+	if (!helpers_there(g))
+		return -EAGAIN;
 	nb_signals_block(&signals);
 	while (helpers_there(g) && (r = claim(g)) == NULL && must)
 		nb_futex_wait(&g->request[0].state, NB_REQUEST_PENDING, ms / 10);

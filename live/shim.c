@@ -201,8 +201,8 @@ HOOK long syscall(long n, ...)
 	va_end(args);
 	if (nb_shim_is_fork(n, a))
 		return answer(nb_shim_fork_by_number(n, a));
-	if (n == SYS_seccomp && nb_shim_seccomp_filters(a[0], a[1]))
-		nb_call_stop(&guest, NB_NOTE_SECCOMP, true);
+	if (n == SYS_seccomp && nb_shim_seccomp_filters(a[0]))
+		nb_call_sandbox(&guest);
 	return answer(by_number(n, a));
 }
 

@@ -17,8 +17,7 @@ void nb_shim_identity_init(void);
 /* A system call that copies this address space, and making it. */
 bool nb_shim_is_fork(long n, const long *a);
 long nb_shim_fork_by_number(long n, const long *a);
-/* True for seccomp(2) that puts a filter on more than the calling thread, or the strict mode on it.
- */
-bool nb_shim_seccomp_filters(long operation, long flags);
+/* True for seccomp(2) that begins a sandbox. */
+bool nb_shim_seccomp_filters(long operation);
 
 #endif
