@@ -157,8 +157,8 @@ static void test_a_pull_is_in_proportion_to_the_lead(void **state)
 
 	(void)state;
 	try_make(&t,
-		"[machine]\ntopology = 1 node x 4 cpus x 1G\n[cpu]\nllc_mib = 8\n"
-		"follower_gain = 0.4\n" SIM_QUIET,
+		"[machine]\ntopology = 1 node x 4 cpus x 1G\n[memory]\nlatency_ns = 100\n"
+		"bandwidth_mib_s = 100000\n[cpu]\nllc_mib = 8\nfollower_gain = 0.4\n" SIM_QUIET,
 		"[p]\nthreads = 4\narea = a size=512M\nphase = sweep area=a loops=1000\n", "none");
 	try_open(&t);
 	try_until(&t, 3); /* all of it is there */
@@ -176,8 +176,13 @@ static void test_a_pull_is_in_proportion_to_the_lead(void **state)
 	assert_true(fabs(t.w.threads[1].pull - (1 + 0.4 * 2 / 8)) < 1e-9);
 	assert_true(fabs(t.w.threads[2].pull - (1 + 0.4 * 6 / 8)) < 1e-9);
 	assert_true(fabs(t.w.threads[3].pull - 1) < 1e-9);
-	for (int i = 0; i < 4; i++)
-		pulled += t.w.threads[i].pull > 1;
+	for (int i = 0; i < 4; i++) {
+		const struct sim_thread *th = &t.w.threads[i];
+
+		pulled += th->pull > 1;
+		/* Ten lines of 64 bytes in 100 ns: there is nothing faster. */
+		assert_true(fabs(sim_rate_of(&t.w, th, &th->mix) - 6.4) < 1e-6);
+	}
 	assert_int_equal(pulled, 2);
 	try_free(&t);
 }

@@ -182,9 +182,12 @@ static void test_samples_are_even_and_at_most_a_thousand(void **state)
 		struct sim_try t;
 		double interval = 0.012; /* three ticks */
 
+		/* By turns all of it is local, and a quarter, for about as long as a sample is. */
 		snprintf(job, sizeof(job),
-			"[global]\ntime_limit = %g\n[p]\nthreads = 4\narea = a size=64M\n"
-			"phase = sweep area=a loops=1000000\n",
+			"[global]\ntime_limit = %g\n[p]\nthreads = 4\ncpus = node:thread\n"
+			"area = a size=64M\nphase = sweep area=a slice=own\nphase = barrier\n"
+			"phase = again: sweep area=a slice=own time=0.012\n"
+			"phase = sweep area=a time=0.012\nphase = goto target=again\n",
 			limits[k]);
 		try_make(&t, SIM_FOUR, job, "balancenuma-v8");
 		t.options.sample_interval_s = interval;
