@@ -153,6 +153,24 @@ static void test_a_flush_saved_is_a_spurious_fault(void **state)
 	try_free(&t);
 }
 
+/* Who computes by now holds no entry of the block it swept before. */
+static void test_only_sweeps_take_spurious_faults(void **state)
+{
+	struct sim_try t;
+
+	(void)state;
+	try_open_nodes(&t, "size=2M", "balancenuma-v8", NULL);
+	try_touch(&t, 0, 0, SIM_MB2);
+	try_tick(&t);
+	try_arm(&t, 0, SIM_MB2);
+	try_touch(&t, 0, 0, SIM_MB2); /* in place: repaired, not moved */
+	assert_int_equal(try_counters(&t)->numa_hint_faults, 1);
+	assert_int_equal(try_counters(&t)->numa_spurious_faults, 0);
+	for (int i = 1; i < 4; i++)
+		assert_true(t.w.threads[i].debt_ns == 0);
+	try_free(&t);
+}
+
 /* Share of a CPU, with scans that do not slow down. */
 static double system_time(const char *job, const char *set)
 {
@@ -307,6 +325,7 @@ int main(void)
 		cmocka_unit_test(test_tlb_skip_unchanged_saves_a_flush),
 		cmocka_unit_test(test_tlb_rules_save_a_flush_for_each_fault_and_each_move),
 		cmocka_unit_test(test_a_flush_saved_is_a_spurious_fault),
+		cmocka_unit_test(test_only_sweeps_take_spurious_faults),
 		cmocka_unit_test(test_whole_jobs_spend_more_system_time_without_each_rule),
 		cmocka_unit_test(
 			test_the_kernels_accesses_take_hint_faults_only_by_gup_hint_faults),
