@@ -62,6 +62,50 @@ static void test_pages_that_others_map_too_are_passed_over(void **state)
 	}
 }
 
+struct scans {
+	uint64_t next, armed;
+	uint32_t requests;
+	bool gap, too_much;
+};
+
+static void note_scan(void *ctx, const struct nb_event *e)
+{
+	struct scans *s = ctx;
+
+	if (e->type != NB_EVENT_SCAN_ARM)
+		return;
+	/* Round and round. */
+	s->gap = s->gap || (s->requests && e->addr != s->next && e->addr > s->next);
+	s->too_much = s->too_much || e->arg > 512;
+	s->next = e->addr + SIM_MB2;
+	s->armed += e->pages;
+	s->requests++;
+}
+
+/* A window of present pages ends at the huge-page boundary where it is full, and the next one
+ * begins there. */
+static void test_a_scan_window_ends_where_it_is_full(void **state)
+{
+	struct scans seen = {0};
+	struct sim_try t;
+
+	(void)state;
+	try_make(&t, SIM_FOUR,
+		"[p]\nthreads = 2\ncpus = node:thread\narea = a size=32M thp=never\n"
+		"phase = main sweep area=a\nphase = compute time=8\n",
+		"balancenuma-v8");
+	try_set(&t, "scan_size_mb=2");
+	t.options.trace = note_scan;
+	t.options.trace_ctx = &seen;
+	try_run_well(&t);
+	assert_true(seen.requests >= 16);
+	assert_false(seen.gap);
+	assert_false(seen.too_much);
+	/* All of it once; nobody touches it again. */
+	assert_int_equal(seen.armed, 8192);
+	try_free(&t);
+}
+
 /* ---- what TLB rules save ---- */
 
 static void test_arming_costs_its_entries_and_one_flush(void **state)
@@ -321,6 +365,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_only_present_pages_are_armed),
 		cmocka_unit_test(test_pages_that_others_map_too_are_passed_over),
+		cmocka_unit_test(test_a_scan_window_ends_where_it_is_full),
 		cmocka_unit_test(test_arming_costs_its_entries_and_one_flush),
 		cmocka_unit_test(test_tlb_skip_unchanged_saves_a_flush),
 		cmocka_unit_test(test_tlb_rules_save_a_flush_for_each_fault_and_each_move),

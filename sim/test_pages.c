@@ -234,6 +234,25 @@ static void test_shares_by_node_count_pages(void **state)
 }
 
 /* An answer that was kept is not given again once anything in the area changed. */
+static void compare_shares(
+	const struct sim_try *t, const struct sim_area_state *a, uint32_t b, int absent)
+{
+	double share[4] = {0};
+	struct sim_mix mix;
+	uint64_t start, end;
+
+	sim_block_range(a, b, &start, &end);
+	for (uint64_t o = start; o < end; o += 4096) {
+		const uint16_t pte = sim_pte_get(&t->w, a, o);
+
+		share[pte & SIM_PTE_PRESENT ? pte & SIM_PTE_NODE : absent] +=
+			4096. / (double)(end - start);
+	}
+	sim_block_mix(&t->w, a, start, end, absent, &mix);
+	for (int k = 0; k < mix.nr; k++)
+		assert_true(fabs((double)mix.share[k] - share[mix.node[k]]) < 1e-5);
+}
+
 static void test_shares_follow_every_change(void **state)
 {
 	struct sim_try t;
@@ -244,26 +263,14 @@ static void test_shares_follow_every_change(void **state)
 	sim_rng_seed(&rng, 7);
 	for (int i = 0; i < 3000; i++) {
 		const uint32_t b = (uint32_t)sim_rng_below(&rng, a->nr_blocks);
-		const int absent = (int)sim_rng_below(&rng, 4);
-		double share[4] = {0};
-		struct sim_mix mix;
-		uint64_t start, end;
 
 		sim_pte_set(&t.w, a, sim_rng_below(&rng, a->bytes >> 12) << 12,
 			(uint16_t)(sim_rng_below(&rng, 5) ? SIM_PTE_PRESENT | sim_rng_below(&rng, 4)
 							  : 0));
-		sim_block_range(a, b, &start, &end);
-		for (uint64_t o = start; o < end; o += 4096) {
-			const uint16_t pte = sim_pte_get(&t.w, a, o);
-
-			share[pte & SIM_PTE_PRESENT ? pte & SIM_PTE_NODE : absent] +=
-				4096. / (double)(end - start);
-		}
-		for (int again = 0; again < 2; again++) {
-			sim_block_mix(&t.w, a, start, end, absent, &mix);
-			for (int k = 0; k < mix.nr; k++)
-				assert_true(fabs((double)mix.share[k] - share[mix.node[k]]) < 1e-5);
-		}
+		/* Asked twice, and by threads of two nodes. */
+		compare_shares(&t, a, b, i % 4);
+		compare_shares(&t, a, b, i % 4);
+		compare_shares(&t, a, b, (i + 1) % 4);
 	}
 	try_free(&t);
 }
@@ -331,6 +338,22 @@ static void test_the_engine_hears_of_watermarks(void **state)
 	assert_int_equal(seen.fine, 0);
 	sim_pte_set(&t.w, &t.w.areas[0], put << 12, 0);
 	assert_int_equal(seen.fine, 1);
+	try_free(&t);
+}
+
+static void test_a_node_without_memory_is_never_low(void **state)
+{
+	struct marks seen = {0};
+	struct sim_try t;
+
+	(void)state;
+	try_make(&t, "1 node x 1 cpu + 1 node x 64M",
+		"[p]\narea = a size=4K\nphase = sweep area=a\n", "none");
+	t.options.trace = note_watermark;
+	t.options.trace_ctx = &seen;
+	try_open(&t);
+	assert_int_equal(seen.low, 0);
+	assert_false(t.w.node_low[0]);
 	try_free(&t);
 }
 
@@ -589,6 +612,7 @@ int main(void)
 		cmocka_unit_test(test_shares_follow_every_change),
 		cmocka_unit_test(test_shares_sum_to_one_on_any_number_of_nodes),
 		cmocka_unit_test(test_the_engine_hears_of_watermarks),
+		cmocka_unit_test(test_a_node_without_memory_is_never_low),
 		cmocka_unit_test(test_memory_comes_from_the_nearest_node_that_has_some),
 		cmocka_unit_test(test_what_cold_memory_holds_counts_from_the_start),
 		cmocka_unit_test(test_any_sequence_of_changes_is_accounted_for),

@@ -338,10 +338,10 @@ static void test_others_wait_for_main_each_time(void **state)
 
 	(void)state;
 	run(&t, "[p]\nthreads = 3\nphase = again: main compute time=1\nphase = compute time=0.1\n"
-		"phase = goto target=again loops=3\nphase = compute time=1\n");
-	/* Each of them comes to its third share when main has come to its third time. */
-	assert_about(t.result.elapsed_s, 4 * 1.1 + 1, 0.02);
-	assert_about(t.result.user_s, 4 * (1 + 3 * 0.1) + 3, 0.002);
+		"phase = goto target=again loops=3\nphase = compute time=5 if=min(thread,1)\n");
+	/* They come to their last share when main is through with its part for the fourth time. */
+	assert_about(t.result.elapsed_s, 4 * 1 + 3 * 0.1 + 0.1 + 5, 0.01);
+	assert_about(t.result.user_s, 4 * (1 + 3 * 0.1) + 2 * 5, 0.002);
 	try_free(&t);
 }
 
