@@ -281,12 +281,15 @@ static void random_mix(struct sim_world *w, struct sim_thread *t)
 static void random_want(const struct sim_world *w, const struct sim_thread *t, struct sim_mix *want)
 {
 	const struct sim_phase *p = &t->load->phases[t->in_phase];
-	double full;
+	const double line = 64, bytes = fmax(p->access_bytes, line);
+	double full, wait;
 
 	want->nr = 0;
-	full = want_bytes(w, t, &t->mix, p->access_bytes, want);
+	full = want_bytes(w, t, &t->mix, bytes, want);
+	/* The first line is waited for, the rest of the access comes with all lines in flight. */
+	wait = full * line / bytes * (1 / lines_factor(w, t) - 1);
 	if (full > 0)
-		scale(want, full / lines_factor(w, t) + p->compute_ns / t->core_factor);
+		scale(want, full + wait + p->compute_ns / t->core_factor);
 }
 
 /* ---- all threads ---- */

@@ -448,5 +448,9 @@ const char *sim_model_check(const struct sim_model *m)
 		wrong = check_cores(m);
 	if (!wrong && m->reserved + m->watermark_high >= 1)
 		wrong = "reserved_ratio and watermark_high_ratio leave no memory";
+	if (!wrong && m->timer_tick * m->hz >= 0.5e9)
+		wrong = "tick_ns takes half of a tick or more (hz)";
+	if (!wrong && m->steal_rate * m->steal_time >= 0.5e9)
+		wrong = "steal_per_s times steal_ms takes half of a CPU or more";
 	return wrong;
 }

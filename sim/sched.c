@@ -449,7 +449,7 @@ static void wander(struct sim_world *w)
 /* Interrupts and daemons: whoever runs on that CPU stands still for a moment. */
 static void steal(struct sim_world *w)
 {
-	const double mean = 1e9 / (w->model->steal_rate * w->model->topo.nr_cpus);
+	const double mean = 1e9 / (w->model->steal_rate * w->model->topo.cpu_ids);
 
 	while (w->now_ns >= w->next_steal_ns) {
 		const uint32_t cpu = (uint32_t)sim_rng_below(&w->rng, w->model->topo.cpu_ids);

@@ -9,7 +9,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-enum { MAX_INSTANT_PHASES = 100000, MAX_STEPS = 1000000000 };
+enum { LINE_BYTES = 64, MAX_INSTANT_PHASES = 100000, MAX_STEPS = 1000000000 };
 
 static const struct sim_phase *phase_of(const struct sim_thread *t)
 {
@@ -133,7 +133,7 @@ static int next_phase(struct sim_thread *t)
 		return t->in_phase + 1;
 	if (p->loops > 0) {
 		if (!t->goto_left[t->in_phase])
-			t->goto_left[t->in_phase] = (uint32_t)p->loops + 1;
+			t->goto_left[t->in_phase] = (uint64_t)p->loops + 1;
 		if (!--t->goto_left[t->in_phase])
 			return t->in_phase + 1;
 	}
@@ -413,6 +413,18 @@ static double all_wants(const struct sim_thread *t)
 	return t->all ? phase_of(t)->shared_ratio * t->all->wants : 0;
 }
 
+/* An access takes whole lines from memory, however little of them it wants. */
+static double access_ns(struct sim_world *w, const struct sim_thread *t, double rate)
+{
+	const struct sim_phase *p = phase_of(t);
+	const double bytes = p->access_bytes > LINE_BYTES ? p->access_bytes : LINE_BYTES;
+	/* The lines of one access need not wait for each other, only for the access before. */
+	const double together = p->kind == SIM_PHASE_CHASE ? fmax(w->model->lines_in_flight, 1) : 1;
+
+	return (LINE_BYTES + (bytes - LINE_BYTES) / together) / rate +
+	       p->compute_ns / t->core_factor;
+}
+
 /*
  * How far a random pattern gets before something happens: it hits a page that wants attention, its
  * phase ends, or the tick does. Returns that time; `random_act` follows when it has come.
@@ -421,7 +433,7 @@ static double random_plan(struct sim_world *w, struct sim_thread *t, double left
 {
 	const struct sim_phase *p = phase_of(t);
 	const double wants = own_wants(t) + all_wants(t);
-	const double each = p->access_bytes / rate_now(w, t) + p->compute_ns / t->core_factor;
+	const double each = access_ns(w, t, rate_now(w, t));
 	struct sim_plan plan = {
 		.pending = true, .n = within_time(t, left) / each, .each = each, .wants = wants};
 

@@ -1,11 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * world: the state of one simulation; private to sim/. Rooms:
- *   pages.c    page tables: 2 MiB blocks, 4 KiB entries where a block's pages differ; who is on
- * which node attention.c which armed or absent page a random access pattern meets next touch.c
- * first touches, hint faults and moves, with their costs door.c     the machine side of
- * engine/machine.h sched.c    CPUs, run queues, placement, balancing work.c     what a thread does
- * with a tick: phases and access patterns run.c      the clock
+ *
+ * - pages.c: page tables, 2 MiB blocks with 4 KiB entries where pages differ
+ * - attention.c: which armed or absent page a random access pattern meets next
+ * - touch.c: first touches, hint faults and moves, with their costs
+ * - door.c: the machine side of engine/machine.h
+ * - memory.c, demand.c, convoy.c: who gets how much of which memory
+ * - sched.c: CPUs, run queues, placement, balancing
+ * - work.c: what a thread does with a tick, phases and access patterns
+ * - backdrop.c: stacks and libraries
+ * - placed.c, best.c: static placements, and the search for the best
+ * - run.c: the clock
  *
  * Addresses in an area are offsets in bytes from its start. Times are ns. Nodes are indexes.
  */
@@ -164,7 +170,7 @@ struct sim_thread {
 	uint32_t own_version, all_version;
 	double done_bytes, done_ns; /* in this phase */
 	double loops_left;
-	uint32_t *goto_left; /* [nr_phases] */
+	uint64_t *goto_left; /* [nr_phases] */
 	double runtime_ns, user_ns, system_ns, wake_ns;
 	double slice_left_ns; /* of the CPU timeslice */
 	double core_factor;   /* speed on this core now: 1, or less with busy siblings */
