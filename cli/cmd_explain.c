@@ -168,6 +168,6 @@ const struct cmd cmd_explain = {
 		    "--record run.nbrec\n"
 		    "  numabal explain run.nbrec\n"
 		    "  numabal explain run.nbrec --vma 1\n"
-		    "  numabal explain run.nbrec --addr 0x10000000000\n",
+		    "  numabal explain run.nbrec --addr 0x10000010000\n",
 	.run = run,
 };
