@@ -151,6 +151,39 @@ static void test_random_patterns_touch_so_many_bytes(void **state)
 }
 
 /* A full node is felt by who waits for each line before it is full: latency_rise. */
+/* 1M accesses at 100 ns and ten lines in flight: a chase waits once for each, and then for its
+ * other lines together; an access of 8 bytes takes a line like one of 64. */
+static void test_an_access_takes_whole_lines(void **state)
+{
+	static const struct {
+		const char *kind;
+		unsigned int access;
+		double seconds;
+	} cases[] = {
+		{"chase", 8, 0.1},
+		{"chase", 64, 0.1},
+		{"chase", 4096, 0.1 + 0.63},
+		{"uniform", 8, 0.01},
+		{"uniform", 64, 0.01},
+		{"uniform", 4096, 0.64},
+	};
+
+	(void)state;
+	for (size_t k = 0; k < sizeof(cases) / sizeof(cases[0]); k++) {
+		char job[256];
+		struct sim_try t;
+
+		snprintf(job, sizeof(job),
+			"[p]\ncpus = node:0\narea = a size=16M\nphase = sweep area=a\n"
+			"phase = %s area=a access=%u bytes=1e6*%u\n",
+			cases[k].kind, cases[k].access, cases[k].access);
+		run(&t, job);
+		assert_true(fabs(t.result.elapsed_s - (16 << 20) / 6.4e9 - cases[k].seconds) <
+			    0.02 * cases[k].seconds + 0.001);
+		try_free(&t);
+	}
+}
+
 static void test_a_chase_feels_a_busy_node(void **state)
 {
 	double s[2];
@@ -520,6 +553,7 @@ int main(void)
 		cmocka_unit_test(test_every_pass_meets_the_pages_where_they_are),
 		cmocka_unit_test(test_a_time_limit_is_met),
 		cmocka_unit_test(test_random_patterns_touch_so_many_bytes),
+		cmocka_unit_test(test_an_access_takes_whole_lines),
 		cmocka_unit_test(test_a_chase_feels_a_busy_node),
 		cmocka_unit_test(test_compute_time_comes_on_top_of_memory),
 		cmocka_unit_test(test_random_patterns_touch_as_many_pages_as_chance_would),
