@@ -3,6 +3,7 @@
 #include "cmd.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -305,9 +306,75 @@ static int run_all(const struct cli *cli, struct plan *p, const struct args *a, 
 
 /* ---- the command ---- */
 
+/* Where a path leads, links followed; a file that is not there yet lies in its directory. */
+static bool where(const char *path, char out[PATH_MAX])
+{
+	char directory[PATH_MAX];
+	const char *name = strrchr(path, '/');
+	size_t length;
+
+	if (realpath(path, out))
+		return true;
+	name = name ? name + 1 : path;
+	length = (size_t)(name - path);
+	if (length + 2 > sizeof(directory))
+		return false;
+	memcpy(directory, path, length);
+	strcpy(directory + length, ".");
+	if (!realpath(directory, out) || strlen(out) + strlen(name) + 2 > PATH_MAX)
+		return false;
+	strcat(out, "/");
+	strcat(out, name);
+	return true;
+}
+
 static bool same_place(const char *a, const char *b)
 {
-	return a && b && !strcmp(a, b);
+	char at_a[PATH_MAX], at_b[PATH_MAX];
+
+	if (!a || !b)
+		return false;
+	if (!strcmp(a, "-") || !strcmp(b, "-"))
+		return !strcmp(a, b);
+	return where(a, at_a) && where(b, at_b) && !strcmp(at_a, at_b);
+}
+
+/* Is `output` the file that one of the comma-separated sources (FILE or FILE:VAR=VALUE...) is read
+ * from? */
+static bool reads(const char *sources, const char *output)
+{
+	char source[PATH_MAX];
+
+	while (output && sources && *sources) {
+		const size_t item = strcspn(sources, ",");
+		const size_t length = strcspn(sources, ",:");
+
+		if (length && length < sizeof(source)) {
+			memcpy(source, sources, length);
+			source[length] = '\0';
+			if (!access(source, F_OK) && same_place(source, output))
+				return true;
+		}
+		sources += item + (sources[item] == ',');
+	}
+	return false;
+}
+
+static int check_inputs(const struct cli *cli, const struct args *a)
+{
+	const char *outputs[] = {
+		a->output.report, a->output.html, a->output.record, a->output.trace};
+
+	for (size_t i = 0; i < sizeof(outputs) / sizeof(outputs[0]); i++) {
+		bool taken = reads(a->machine, outputs[i]);
+
+		for (size_t k = 0; k < a->jobs.nr; k++)
+			taken |= reads(a->jobs.at[k], outputs[i]);
+		if (taken)
+			return cli_fail(cli, CLI_BAD_INPUT,
+				"%s is read from; expected another file to write to", outputs[i]);
+	}
+	return CLI_OK;
 }
 
 /* Two outputs in one file would be one of them, or neither. Devices may take several. */
@@ -358,6 +425,9 @@ static int run_plan(const struct cli *cli, struct plan *p, const struct args *a)
 	struct outputs o;
 	char why[CLI_WHY_LEN] = "";
 	int status = check_places(cli, &a->output);
+
+	if (status == CLI_OK)
+		status = check_inputs(cli, a);
 
 	if (status == CLI_OK)
 		status = check_request(cli, p, a);
