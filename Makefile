@@ -8,7 +8,7 @@ FUZZ_SECONDS ?= 10
 MESON_OPTIONS ?=
 NINJA = ninja -C $(BUILD)
 
-.PHONY: all help demo check check-programs bench-live fidelity bench fuzz asan format lint lab lab-deps install clean
+.PHONY: all help demo check check-faults check-programs bench-live fidelity bench fuzz asan format lint lab lab-deps install clean
 
 # The command and what it loads; the tests are built by `make check`.
 all: $(BUILD)/build.ninja
@@ -38,6 +38,13 @@ check-programs: all
 bench-live: all
 	@$(NINJA) tests/live/sweep
 	@tests/live/bench $(BUILD)/numabal $(BUILD)/tests/live/sweep
+
+# Faults injected into the live machine, over and over: what it finds is a bug (docs/live.md, Known faults).
+check-faults:
+	@tools/install-deps build check
+	@test -d $(BUILD) || meson setup $(BUILD) $(MESON_OPTIONS)
+	@$(NINJA)
+	@meson test -C $(BUILD) --suite hunt --print-errorlogs
 
 fidelity: all
 	@tests/fidelity/fidelity --numabal $(BUILD)/numabal
