@@ -15,12 +15,6 @@ static const double LOOKAHEAD_TICKS = 3;
 
 enum { LOOKAHEAD_RUNS = 9 };
 
-static bool is_random(uint8_t kind)
-{
-	return kind == SIM_PHASE_UNIFORM || kind == SIM_PHASE_ZIPF || kind == SIM_PHASE_CHASE ||
-	       kind == SIM_PHASE_HOTSET;
-}
-
 /* How many of the CPU's lines a thread keeps in flight: a chase waits for each one. */
 static double lines_factor(const struct sim_world *w, const struct sim_thread *t)
 {
@@ -324,7 +318,7 @@ static void update_want(struct sim_world *w, struct sim_thread *t)
 		if (still_in_run(w, t))
 			return;
 		sweep_want(w, t, &want);
-	} else if (is_random(kind)) {
+	} else if (sim_is_random(kind)) {
 		if (t->own_version == t->own->version &&
 			(!t->all || t->all_version == t->all->version) && t->want_epoch == w->epoch)
 			return;

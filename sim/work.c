@@ -16,12 +16,6 @@ static const struct sim_phase *phase_of(const struct sim_thread *t)
 	return &t->load->phases[t->in_phase];
 }
 
-static bool is_random(uint8_t kind)
-{
-	return kind == SIM_PHASE_UNIFORM || kind == SIM_PHASE_ZIPF || kind == SIM_PHASE_CHASE ||
-	       kind == SIM_PHASE_HOTSET;
-}
-
 /* ---- entering phases ---- */
 
 static void set_slice(struct sim_thread *t)
@@ -563,7 +557,7 @@ static void step(struct sim_world *w, struct sim_thread *t)
 	w->used_ns = w->tick_ns - t->left;
 	if (phase_of(t)->kind == SIM_PHASE_SWEEP)
 		t->left = sweep(w, t, t->left);
-	else if (!is_random(phase_of(t)->kind))
+	else if (!sim_is_random(phase_of(t)->kind))
 		t->left = compute(w, t, t->left);
 }
 
@@ -572,7 +566,8 @@ static double next_step(struct sim_world *w, struct sim_thread *t)
 {
 	double at = w->tick_ns - t->left;
 
-	if (is_random(phase_of(t)->kind) && t->debt_ns <= 0 && t->wait_until_ns <= w->now_ns + at)
+	if (sim_is_random(phase_of(t)->kind) && t->debt_ns <= 0 &&
+		t->wait_until_ns <= w->now_ns + at)
 		at += random_plan(w, t, t->left);
 	return at;
 }

@@ -30,6 +30,13 @@
 #include "rng.h"
 #include "sim.h"
 
+/* Patterns that are followed by regions (attention.c), not block by block. */
+static inline bool sim_is_random(uint8_t kind)
+{
+	return kind == SIM_PHASE_UNIFORM || kind == SIM_PHASE_ZIPF || kind == SIM_PHASE_CHASE ||
+	       kind == SIM_PHASE_HOTSET;
+}
+
 /* ---- page tables ---- */
 
 enum sim_block_flags {
