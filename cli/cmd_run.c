@@ -49,7 +49,8 @@ static const struct cli_option options[] = {
 	[OPT_NO_BACKING] = {"no-backing-if-thp-lost", NULL, false,
 		"leave memory alone where it would lose huge pages"},
 	[OPT_STATS] = {"stats", "FILE", false, "write all counters as JSON at the end"},
-	[OPT_RECORD] = {"record", "FILE", false, "write every decision down, for numabal explain"},
+	[OPT_RECORD] = {"record", "FILE", false,
+		"write every decision down, for numabal explain, and to be played by sim"},
 	[OPT_QUIET] = {"quiet", NULL, false, "no summary, no warnings"},
 	{0},
 };

@@ -36,7 +36,11 @@
 	X(TASK_MOVE, task_move, "a task was moved: node_from, node_to")                            \
 	X(TASK_SWAP, task_swap,                                                                    \
 		"a task changed places with another one: node_from, node_to, arg = the other "     \
-		"task")
+		"task")                                                                            \
+	X(TASK_RUN, task_run,                                                                      \
+		"a task ran since this was last said of it: arg = us, node_to = where it runs")    \
+	X(TASK_WAIT, task_wait, "and it waited for a CPU meanwhile: arg = us")                     \
+	X(PRESENT, present, "memory was found to hold data: addr, pages, node_to = where it is")
 
 enum nb_event_type {
 #define X(NAME, name, text) NB_EVENT_##NAME,

@@ -229,6 +229,8 @@ static void timed_work(struct nb_agent *a)
 
 	if (now >= a->next_tick_ns && a->nr_spans > 0)
 		nb_threads_tick(a);
+	if (now >= a->diary.next_ns && a->nr_spans > 0)
+		nb_diary_work(a);
 	if (now >= a->next_canary_ns) {
 		nb_backing_look_at_canary(a);
 		a->next_canary_ns = now + CANARY_MS * ms;

@@ -26,8 +26,9 @@ struct nb_thread {
 	int stat_fd; /* /proc/self/task/TID/stat, kept open; -1 = opened each time */
 	struct nb_task *task;
 	uint64_t runtime_ns;
-	uint32_t seen; /* the last look at /proc/self/task that found it */
-	int16_t node;  /* where it ran last */
+	uint64_t told_ns, told_wait_ns; /* what the diary has of its run and waiting time */
+	uint32_t seen;			/* the last look at /proc/self/task that found it */
+	int16_t node;			/* where it ran last */
 };
 
 /* A range of whole blocks that the engine knows as a VMA. */
@@ -80,6 +81,12 @@ struct nb_mover {
 	uint32_t batch; /* pages a call, so that calls stay short */
 };
 
+/* See diary.c. */
+struct nb_diary {
+	unsigned char *told; /* a bit for each block; NULL = not kept */
+	uint64_t next_ns, next_runs_ns;
+};
+
 struct nb_agent {
 	struct nb_guest *guest;
 	struct nb_heap heap;
@@ -109,6 +116,7 @@ struct nb_agent {
 	struct nb_armer armer;
 	struct nb_sights sights;
 	struct nb_mover mover;
+	struct nb_diary diary;
 	bool taking_back;     /* the children are gone: private memory comes back */
 	bool sweep;	      /* backings without users may be there */
 	uint64_t collapse_at; /* where to look for settled blocks next */
@@ -192,6 +200,8 @@ struct nb_span nb_block_reach(const struct nb_region *r, uint64_t block);
 /* ---- threads.c ---- */
 
 struct nb_thread *nb_thread_find(struct nb_agent *a, uint32_t tid);
+/* Its file of that name ("/stat") in /proc: a descriptor, or -errno. */
+long nb_thread_open(struct nb_agent *a, uint32_t tid, const char *name);
 /* The node a thread runs on now. */
 int nb_thread_node(struct nb_agent *a, struct nb_thread *t);
 void nb_threads_look(struct nb_agent *a);
@@ -205,6 +215,15 @@ void nb_door_sync(struct nb_agent *a);
 /* LAZY and POLICY: 0, -ENOENT when nothing in the range is balanced, -EINVAL. */
 int nb_door_policy(struct nb_agent *a, const struct nb_wish *w);
 void nb_door_publish(struct nb_agent *a);
+
+/* ---- diary.c ---- */
+
+/* Whether a diary is kept at all. */
+void nb_diary_open(struct nb_agent *a);
+/* What is in [start, end) from now on is new. */
+void nb_diary_forget(struct nb_agent *a, uint64_t start, uint64_t end);
+/* When diary.next_ns has come. */
+void nb_diary_work(struct nb_agent *a);
 
 /* ---- huge.c ---- */
 

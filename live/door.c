@@ -58,6 +58,7 @@ int nb_door_open(struct nb_agent *a)
 	if (a->engine == NULL)
 		return -ENOMEM;
 	a->mm = nb_mm_new(a->engine, a->guest->pid, nb_os_now_ns());
+	nb_diary_open(a);
 	return a->mm == NULL ? -ENOMEM : 0;
 }
 
@@ -106,6 +107,7 @@ static void each_difference(struct nb_agent *a, const struct nb_span *from, uint
 static void tell_gone(struct nb_agent *a, uint64_t start, uint64_t end)
 {
 	nb_vma_unmap(a->engine, a->mm, start, end, nb_os_now_ns());
+	nb_diary_forget(a, start, end);
 }
 
 static void tell_new(struct nb_agent *a, uint64_t start, uint64_t end)

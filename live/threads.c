@@ -31,12 +31,12 @@ static char *put_number(char *p, uint32_t n)
 	return p;
 }
 
-static long open_stat(struct nb_agent *a, uint32_t tid)
+long nb_thread_open(struct nb_agent *a, uint32_t tid, const char *name)
 {
 	char path[PATH];
 	char *p = put_number(path, tid);
 
-	memcpy(p, "/stat", sizeof("/stat"));
+	memcpy(p, name, strlen(name) + 1);
 	return NB_OS_4(openat, a->task_fd, path, O_RDONLY | O_CLOEXEC, 0);
 }
 
@@ -59,7 +59,7 @@ static int processor_in(const char *text, long len)
 
 static int processor_of(struct nb_agent *a, const struct nb_thread *t)
 {
-	const long fd = t->stat_fd >= 0 ? t->stat_fd : open_stat(a, t->tid);
+	const long fd = t->stat_fd >= 0 ? t->stat_fd : nb_thread_open(a, t->tid, "/stat");
 	char text[1024];
 	long n;
 
@@ -102,7 +102,7 @@ static struct nb_thread *add(struct nb_agent *a, uint32_t tid)
 	if (t->task == NULL)
 		return NULL;
 	if (a->nr_threads < KEPT_OPEN)
-		t->stat_fd = (int)open_stat(a, tid);
+		t->stat_fd = (int)nb_thread_open(a, tid, "/stat");
 	a->nr_threads++;
 	return t;
 }
