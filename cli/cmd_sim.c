@@ -37,7 +37,7 @@ static const struct cli_option options[] = {
 	[OPT_SYSTEM] = {"system", "A,B,C", true,
 		"rows of 'numabal systems', or best (none,balancenuma-v8)"},
 	[OPT_JOB] = {"job", "J,K", true,
-		"presets or job files, NAME:VAR=N sets a variable (needed)"},
+		"presets, job files or recordings by run, NAME:VAR=N sets a variable (needed)"},
 	[OPT_ITERATIONS] = {"iterations", "N", false, "runs of each job and system (1)"},
 	[OPT_SEED] = {"seed", "N", false, "the same seed gives the same bytes (1)"},
 	[OPT_SET] = {"set", "NAME=VALUE", true, "a mechanism or tunable, for every system"},

@@ -7,6 +7,7 @@
 #include <string.h>
 #include "../engine/why.h"
 #include "cmd.h"
+#include "recording.h"
 
 enum { MAX_SYSTEMS = 64, MAX_JOBS = 4096, MAX_RUNS = 1000000 };
 
@@ -161,7 +162,7 @@ static int add_job(struct plan *p, const char *source, char *why, size_t why_len
 		return nb_why(why, why_len, -E2BIG, "more than %d jobs", MAX_JOBS);
 	j = &jobs[p->nr_jobs];
 	*j = (struct plan_job){0};
-	err = sim_job_load(&j->job, source, why, why_len);
+	err = recording_or_job(&j->job, source, why, why_len);
 	if (err)
 		return err;
 	snprintf(j->name, sizeof(j->name), "%s%s", sim_job_name(j->job), variables_of(source));

@@ -65,10 +65,32 @@ static double shape_of(const struct sim_region *r, uint64_t i)
 	return 1;
 }
 
+/* The part of block b that lies in the region. */
+static void block_part(const struct sim_region *r, uint32_t b, uint64_t *start, uint64_t *end)
+{
+	sim_block_range(r->area, b, start, end);
+	if (*start < r->start)
+		*start = r->start;
+	if (*end > r->end)
+		*end = r->end;
+}
+
+/* Of each page of the block that holds the offset, before scaling. */
+static double block_shape(const struct sim_region *r, uint64_t offset)
+{
+	const uint32_t b = sim_block_of(r->area, offset);
+	uint64_t start, end;
+
+	block_part(r, b, &start, &end);
+	return (double)r->weights[b - r->first_block] / (double)((end - start) >> NB_PAGE_SHIFT);
+}
+
 static double popularity(const struct sim_region *r, uint64_t offset)
 {
 	const uint64_t i = (offset - r->start) >> NB_PAGE_SHIFT;
 
+	if (r->weights)
+		return r->scale * block_shape(r, offset);
 	return r->scale * (r->shape ? (double)r->shape[i]
 				  : r->kind == SIM_PHASE_ZIPF || r->kind == SIM_PHASE_HOTSET
 					  ? shape_of(r, i)
@@ -80,8 +102,10 @@ static int fill_shape(struct sim_region *r)
 	double sum = 0;
 	const bool flat = r->kind != SIM_PHASE_ZIPF && r->kind != SIM_PHASE_HOTSET;
 
+	for (uint32_t i = 0; r->weights && i < r->nr_blocks; i++)
+		sum += (double)r->weights[i];
 	if (flat) {
-		r->scale = 1 / (double)r->nr_pages;
+		r->scale = r->weights ? 1 / sum : 1 / (double)r->nr_pages;
 		return 0;
 	}
 	if (r->nr_pages <= MAX_SHAPE_PAGES) {
@@ -114,28 +138,19 @@ static void tree_add(struct sim_region *r, uint32_t i, double delta)
 		r->wants = 0;
 }
 
-/* The part of block b that lies in the region. */
-static void block_part(const struct sim_region *r, uint32_t b, uint64_t *start, uint64_t *end)
-{
-	sim_block_range(r->area, b, start, end);
-	if (*start < r->start)
-		*start = r->start;
-	if (*end > r->end)
-		*end = r->end;
-}
-
 static bool wants_attention(const struct sim_region *r, uint16_t pte)
 {
 	return !(pte & SIM_PTE_PRESENT) || (pte & SIM_PTE_ARMED && !r->passes_armed);
 }
 
-/* Popularity of the region's pages in [start, end). */
+/* Popularity of the region's pages in [start, end), of one block. */
 static double sum_popularity(const struct sim_region *r, uint64_t start, uint64_t end)
 {
 	double sum = 0;
 
 	if (r->kind != SIM_PHASE_ZIPF && r->kind != SIM_PHASE_HOTSET)
-		return r->scale * (double)((end - start) >> NB_PAGE_SHIFT);
+		return (double)((end - start) >> NB_PAGE_SHIFT) *
+		       (r->weights ? popularity(r, start) : r->scale);
 	for (uint64_t o = start; o < end; o += NB_PAGE_SIZE)
 		sum += popularity(r, o);
 	return sum;
@@ -177,7 +192,7 @@ static bool same_region(const struct sim_world *w, const struct sim_region *r, u
 {
 	const bool shaped = p->kind == SIM_PHASE_ZIPF || p->kind == SIM_PHASE_HOTSET;
 
-	if (r->start != start || r->end != end ||
+	if (r->start != start || r->end != end || r->weights != p->weights ||
 		r->passes_armed != sim_passes_armed(w, p->kernel, p->lookup))
 		return false;
 	if (!shaped)
@@ -201,6 +216,7 @@ static struct sim_region *region_new(struct sim_world *w, struct sim_area_state 
 		.theta = p->theta,
 		.hot_ratio = p->hot_ratio,
 		.hot_share = p->hot_share,
+		.weights = p->weights,
 		.nr_pages = (end - start) >> NB_PAGE_SHIFT,
 		.first_block = sim_block_of(a, start)};
 	r->nr_blocks = sim_block_of(a, end - 1) - r->first_block + 1;
@@ -231,6 +247,18 @@ struct sim_region *sim_region_get(struct sim_world *w, struct sim_area_state *a,
 	a->regions = more;
 	more[a->nr_regions] = region_new(w, a, start, end, phase);
 	return more[a->nr_regions] ? more[a->nr_regions++] : NULL;
+}
+
+void sim_region_leave(struct sim_region *r)
+{
+	struct sim_area_state *a = r ? r->area : NULL;
+
+	for (uint32_t i = 0; a && r->weights && i < a->nr_regions; i++)
+		if (a->regions[i] == r) {
+			a->regions[i] = a->regions[--a->nr_regions];
+			sim_region_free(r);
+			return;
+		}
 }
 
 void sim_regions_block(struct sim_world *w, struct sim_area_state *a, uint32_t b, double sign)

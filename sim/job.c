@@ -13,6 +13,7 @@
 #include "find.h"
 #include "jobfile.h"
 #include "nearest.h"
+#include "replay.h"
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
@@ -454,6 +455,7 @@ void sim_job_free(struct sim_job *job)
 	free(job->background_fill.text);
 	free(job->sections);
 	free(job->file);
+	sim_replay_free(job->replay);
 	free(job);
 }
 

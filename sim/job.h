@@ -37,8 +37,9 @@ enum sim_phase_kind {
 };
 
 enum sim_slice {
-	SIM_SLICE_ALL, /* the whole area */
-	SIM_SLICE_OWN, /* the thread's 1/threads of it */
+	SIM_SLICE_ALL,	/* the whole area */
+	SIM_SLICE_OWN,	/* the thread's 1/threads of it */
+	SIM_SLICE_PART, /* [from, to) */
 };
 
 struct sim_phase {
@@ -50,12 +51,13 @@ struct sim_phase {
 			   direct I/O */
 	bool lookup; /* accesses that look pages up and must not disturb: no hint fault, nothing is
 			repaired */
-	uint16_t area;		     /* index into the process's areas */
-	uint16_t target;	     /* GOTO: phase index */
-	uint32_t line;		     /* of the job file, for messages */
-	double loops;		     /* SWEEP: passes; GOTO: times; 0 = not limited by loops */
-	double bytes;		     /* random patterns: bytes touched; 0 = not limited by bytes */
-	double time_s;		     /* COMPUTE, SLEEP; a limit for the others; 0 = none */
+	uint16_t area;	 /* index into the process's areas */
+	uint16_t target; /* GOTO: phase index */
+	uint32_t line;	 /* of the job file, for messages */
+	double loops;	 /* SWEEP: passes; GOTO: times; 0 = not limited by loops. UNMAP: by how many
+			    threads, until it goes; 0 = the first */
+	double bytes;	 /* random patterns: bytes touched; 0 = not limited by bytes */
+	double time_s;	 /* COMPUTE, SLEEP; a limit for the others; 0 = none */
 	double write_ratio;	     /* share of accesses that write */
 	double theta;		     /* ZIPF */
 	double hot_ratio, hot_share; /* HOTSET */
@@ -63,6 +65,10 @@ struct sim_phase {
 				area instead */
 	double access_bytes; /* bytes per access (64 = a line) */
 	double compute_ns;   /* CPU time spent per access besides memory */
+	uint64_t from, to;   /* SIM_SLICE_PART: offsets in the area, page aligned */
+	/* UNIFORM on a part: popularity of each of its 2 MiB blocks; the pages of a block share it
+	 * alike. NULL: all pages are alike. Borrowed. */
+	const float *weights;
 	struct nb_policy policy; /* POLICY, MBIND */
 };
 
@@ -75,6 +81,9 @@ struct sim_area {
 	bool late;	 /* mapped by a MAP phase, not at the start */
 	bool shared;	 /* one copy for all instances of the group (MAP_SHARED) */
 	struct nb_policy policy; /* mode DEFAULT: none */
+	/* By block of 2 MiB: the number of the thread that uses it most, UINT32_MAX = nobody.
+	 * Borrowed; NULL: slices say it. */
+	const uint32_t *owners;
 };
 
 /* One thread, resolved. */

@@ -112,8 +112,11 @@ struct sim_job_var {
 	bool overridden; /* by the caller: line is where the file defines it */
 };
 
+struct sim_replay;
+
 struct sim_job {
-	char *file; /* for messages */
+	struct sim_replay *replay; /* a recording: owned, and all there is besides the names */
+	char *file;		   /* for messages */
 	char name[SIM_NAME];
 	char description[SIM_TEXT];
 	struct sim_job_text op_bytes, time_limit, background_fill;

@@ -8,6 +8,7 @@
 
 #include "../engine/why.h"
 #include "load_parts.h"
+#include "replay.h"
 
 /* Larger than any machine; sums of 100,000 such areas still fit into a double exactly enough. */
 static const double MAX_AREA = 0x1p52;
@@ -459,6 +460,10 @@ int sim_load_resolve(struct sim_load *load, const struct sim_job *job, const str
 	*load = (struct sim_load){0};
 	if (!x)
 		return nb_why(why, why_len, -ENOMEM, "out of memory");
+	if (job->replay) {
+		free(x);
+		return sim_replay_resolve(load, job, m, why, why_len);
+	}
 	err = sim_resolver_init(x, load, job, m, why, why_len);
 	if (!err)
 		err = resolve(x);

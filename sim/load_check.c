@@ -17,6 +17,11 @@ static const char *check_phase(const struct sim_thread_load *t, const struct sim
 		return "a share of writes is not from 0 to 1";
 	if (!(f->loops >= 0 && f->bytes >= 0 && f->time_s >= 0))
 		return "a phase's extent is negative";
+	if (f->slice == SIM_SLICE_PART &&
+		(f->from >= f->to || f->area >= p->nr_areas || f->to > p->areas[f->area].bytes))
+		return "a part of an area is not inside it";
+	if (f->weights && (f->slice != SIM_SLICE_PART || f->kind != SIM_PHASE_UNIFORM))
+		return "weights without a part, or a pattern that has none";
 	if (!(f->access_bytes > 0) || !(f->compute_ns >= 0))
 		return "an access of no bytes, or of negative time";
 	return NULL;

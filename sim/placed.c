@@ -75,10 +75,15 @@ static int interleaved(const struct sim_world *w, const struct sim_process_load 
 	return last;
 }
 
-/* The thread whose own slice holds the page, or -1: nobody works on slices of this area. */
+/* The thread whose own slice holds the page, or who is said to use it most; -1: nobody. */
 static int64_t owner_of(const struct sim_world *w, const struct sim_process_load *p,
 	const struct sim_area_state *a, uint64_t offset)
 {
+	if (a->load->owners) {
+		const uint32_t owner = a->load->owners[sim_block_of(a, offset)];
+
+		return owner < p->nr_threads ? (int64_t)p->first_thread + owner : -1;
+	}
 	for (uint32_t i = 0; i < p->nr_threads; i++) {
 		const struct sim_thread_load *t = w->threads[p->first_thread + i].load;
 

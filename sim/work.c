@@ -27,7 +27,11 @@ static void set_slice(struct sim_thread *t)
 
 	t->slice_start = 0;
 	t->slice_end = bytes;
-	if (p->slice == SIM_SLICE_ALL)
+	if (p->slice == SIM_SLICE_PART) {
+		t->slice_start = p->from;
+		t->slice_end = p->to;
+	}
+	if (p->slice != SIM_SLICE_OWN)
 		return;
 	t->slice_start = pages * t->load->number / n << NB_PAGE_SHIFT;
 	t->slice_end = pages * (t->load->number + 1) / n << NB_PAGE_SHIFT;
@@ -51,6 +55,7 @@ static void set_regions(struct sim_world *w, struct sim_thread *t)
 {
 	const struct sim_phase *p = phase_of(t);
 
+	sim_region_leave(t->own);
 	t->own = sim_region_get(w, t->area, t->slice_start, t->slice_end, p);
 	t->all = p->shared_ratio > 0 ? sim_region_get(w, t->area, 0, t->area->bytes, p) : NULL;
 	if (!t->own || (p->shared_ratio > 0 && !t->all))
@@ -190,7 +195,8 @@ static bool enter_phase(struct sim_world *w, struct sim_thread *t)
 		sim_process_map(w, proc, p->area);
 		return true;
 	case SIM_PHASE_UNMAP:
-		sim_process_unmap(w, proc, p->area);
+		if (++proc->map[p->area].left >= p->loops)
+			sim_process_unmap(w, proc, p->area);
 		return true;
 	case SIM_PHASE_GOTO:
 	case SIM_NR_PHASE_KINDS:

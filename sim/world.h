@@ -66,7 +66,8 @@ struct sim_region {
 	uint8_t kind;	     /* enum sim_phase_kind */
 	bool passes_armed;   /* only absent pages need attention: sim_passes_armed */
 	double theta, hot_ratio, hot_share;
-	double scale; /* popularity of one page = scale x shape */
+	const float *weights; /* by block, or NULL: see struct sim_phase */
+	double scale;	      /* popularity of one page = scale x shape */
 	uint64_t nr_pages,
 		stride; /* ranks are scattered by multiplication with a stride prime to nr_pages */
 	float *shape;	/* [nr_pages] where that is small enough; NULL = computed */
@@ -97,6 +98,7 @@ struct sim_area_state {
 struct sim_mapping {
 	struct sim_area_state *area;
 	bool mapped;
+	uint32_t left; /* threads that have passed its unmap */
 };
 
 enum sim_process_state { SIM_PROC_WAITING, SIM_PROC_RUNNING, SIM_PROC_DONE };
@@ -314,6 +316,8 @@ const char *sim_pages_check(const struct sim_world *w);
 struct sim_region *sim_region_get(struct sim_world *w, struct sim_area_state *a, uint64_t start,
 	uint64_t end, const struct sim_phase *phase);
 void sim_region_free(struct sim_region *r);
+/* One with weights belongs to a single phase of a single thread: it is left. NULL is allowed. */
+void sim_region_leave(struct sim_region *r);
 /* A block is about to change as a whole (sign = -1), or just did (1). */
 void sim_regions_block(struct sim_world *w, struct sim_area_state *a, uint32_t b, double sign);
 /* One page changed from pte `from` to `to`. */
