@@ -437,6 +437,7 @@ static int find_allocator(struct cli *cli, struct plan *p)
 
 static void fill_session(struct nb_session *s, const struct plan *p)
 {
+	snprintf(s->system, sizeof(s->system), "%s", p->system);
 	s->min_size = p->min_size;
 	s->watchdog_ms = (uint32_t)p->watchdog_ms;
 	s->move_bound_us = NB_MOVE_BOUND_US;

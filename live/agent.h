@@ -117,6 +117,7 @@ struct nb_agent {
 	struct nb_sights sights;
 	struct nb_mover mover;
 	struct nb_diary diary;
+	uint64_t next_survey_ns;
 	bool taking_back;     /* the children are gone: private memory comes back */
 	bool sweep;	      /* backings without users may be there */
 	uint64_t collapse_at; /* where to look for settled blocks next */
@@ -224,6 +225,11 @@ void nb_diary_open(struct nb_agent *a);
 void nb_diary_forget(struct nb_agent *a, uint64_t start, uint64_t end);
 /* When diary.next_ns has come. */
 void nb_diary_work(struct nb_agent *a);
+
+/* ---- survey.c ---- */
+
+/* Where memory is, for those who watch; nothing while nobody does. */
+void nb_survey(struct nb_agent *a);
 
 /* ---- huge.c ---- */
 

@@ -189,4 +189,5 @@ void nb_door_publish(struct nb_agent *a)
 		return;
 	for (int i = 0; i < NB_NR_COUNTERS; i++)
 		atomic_store_explicit(&slot->counters[i], c[i], memory_order_relaxed);
+	nb_survey(a);
 }

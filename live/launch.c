@@ -9,6 +9,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 #include "../engine/why.h"
 #include "../topo/topo.h"
@@ -94,8 +95,9 @@ static int session_path(uint32_t pid, char *path, size_t len)
 	return -ESRCH;
 }
 
-int nb_session_of(uint32_t pid, struct nb_session **out, char *why, size_t why_len)
+static int open_session(uint32_t pid, int flags, struct nb_session **out, char *why, size_t why_len)
 {
+	const int prot = flags == O_RDWR ? PROT_READ | PROT_WRITE : PROT_READ;
 	char path[NB_SESSION_PATH];
 	struct stat st;
 	int err = session_path(pid, path, sizeof(path));
@@ -104,14 +106,86 @@ int nb_session_of(uint32_t pid, struct nb_session **out, char *why, size_t why_l
 	if (err != 0)
 		return nb_why(why, why_len, err, "process %u: %s", pid,
 			err == -ESRCH ? "not started by numabal run" : strerror(-err));
-	fd = open(path, O_RDONLY | O_CLOEXEC);
+	fd = open(path, flags | O_CLOEXEC);
 	if (fd < 0)
 		return nb_why(why, why_len, -errno, "%s: %s", path, strerror(errno));
-	*out = fstat(fd, &st) == 0 ? map_file(fd, (size_t)st.st_size, PROT_READ) : NULL;
+	*out = fstat(fd, &st) == 0 ? map_file(fd, (size_t)st.st_size, prot) : NULL;
 	close(fd);
 	if (*out != NULL && nb_session_valid(*out, (size_t)st.st_size))
 		return 0;
+	if (*out != NULL)
+		munmap(*out, (size_t)st.st_size);
 	return nb_why(why, why_len, -EINVAL, "%s: no session of this version", path);
+}
+
+int nb_session_of(uint32_t pid, struct nb_session **out, char *why, size_t why_len)
+{
+	return open_session(pid, O_RDONLY, out, why, why_len);
+}
+
+int nb_session_open(
+	uint32_t pid, struct nb_session **out, bool *writable, char *why, size_t why_len)
+{
+	*writable = open_session(pid, O_RDWR, out, why, why_len) == 0;
+	return *writable ? 0 : nb_session_of(pid, out, why, why_len);
+}
+
+void nb_session_watch(struct nb_session *s, double seconds)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	atomic_store(&s->watched_ns, (uint64_t)now.tv_sec * UINT64_C(1000000000) +
+					     (uint64_t)now.tv_nsec + (uint64_t)(seconds * 1e9));
+}
+
+/* ---- all of them ---- */
+
+enum { MOST_SESSIONS = 256 };
+
+struct seen {
+	size_t nr;
+	char path[MOST_SESSIONS][NB_SESSION_PATH];
+};
+
+static bool is_new(struct seen *seen, const char *path)
+{
+	for (size_t i = 0; i < seen->nr; i++)
+		if (strcmp(seen->path[i], path) == 0)
+			return false;
+	if (seen->nr == MOST_SESSIONS)
+		return false;
+	snprintf(seen->path[seen->nr++], NB_SESSION_PATH, "%s", path);
+	return true;
+}
+
+static int each_new(
+	DIR *proc, struct seen *seen, int (*fn)(void *, uint32_t, const char *), void *ctx)
+{
+	char path[NB_SESSION_PATH];
+	const struct dirent *e;
+	int64_t pid;
+	int rc = 0;
+
+	while (rc == 0 && (e = readdir(proc)) != NULL)
+		if (nb_parse_i64(e->d_name, &pid) == 0 && pid > 0 &&
+			session_path((uint32_t)pid, path, sizeof(path)) == 0 && is_new(seen, path))
+			rc = fn(ctx, (uint32_t)pid, path);
+	return rc;
+}
+
+int nb_sessions_each(int (*fn)(void *ctx, uint32_t pid, const char *path), void *ctx)
+{
+	struct seen *seen = calloc(1, sizeof(*seen));
+	DIR *proc = opendir("/proc");
+	int rc = seen == NULL ? -ENOMEM : proc == NULL ? -errno : 0;
+
+	if (rc == 0)
+		rc = each_new(proc, seen, fn, ctx);
+	if (proc != NULL)
+		closedir(proc);
+	free(seen);
+	return rc;
 }
 
 /* ---- virtual nodes ---- */

@@ -41,6 +41,14 @@ int nb_session_create(const struct nb_topology *t, const struct nb_config *c, ui
 void nb_session_destroy(struct nb_session *s, const char *path);
 /* Map the session of a running process, found in its environment, to read it. */
 int nb_session_of(uint32_t pid, struct nb_session **out, char *why, size_t why_len);
+/* The same, and it may be watched, where its file may be written: nb_session_watch. */
+int nb_session_open(
+	uint32_t pid, struct nb_session **out, bool *writable, char *why, size_t why_len);
+/* Call fn once for each session that a process here was started in, with one of its processes,
+ * until it returns non-zero: that is returned. Processes of others are passed over. */
+int nb_sessions_each(int (*fn)(void *ctx, uint32_t pid, const char *path), void *ctx);
+/* Agents say where memory is for so long from now on. Only where it is writable. */
+void nb_session_watch(struct nb_session *s, double seconds);
 
 /*
  * A virtual topology over the CPUs of `host`: `nodes` of them (ids 0 .., distances 10 and 20), or

@@ -26,11 +26,16 @@ static size_t distance_bytes(const struct nb_topology *t)
 	return (size_t)t->nr_nodes * t->nr_nodes * sizeof(t->distance[0]);
 }
 
+static size_t node_bytes(const struct nb_topology *t)
+{
+	return (size_t)NB_SESSION_SLOTS * t->nr_nodes * sizeof(uint64_t);
+}
+
 size_t nb_session_bytes(const struct nb_topology *t, uint64_t ring_slots)
 {
 	return aligned(sizeof(struct nb_session)) + aligned(t->nr_nodes * sizeof(t->nodes[0])) +
 	       aligned(t->cpu_ids * sizeof(t->cpu_node[0])) + aligned(distance_bytes(t)) +
-	       (ring_slots > 0 ? nb_ring_bytes(ring_slots) : 0);
+	       aligned(node_bytes(t)) + (ring_slots > 0 ? nb_ring_bytes(ring_slots) : 0);
 }
 
 /* Sizes stand for the layout: both sides are built from one source. */
@@ -57,9 +62,10 @@ void nb_session_init(struct nb_session *s, const struct nb_topology *t, const st
 	memcpy((char *)s + s->nodes_at, t->nodes, t->nr_nodes * sizeof(t->nodes[0]));
 	memcpy((char *)s + s->cpu_node_at, t->cpu_node, t->cpu_ids * sizeof(t->cpu_node[0]));
 	memcpy((char *)s + s->distance_at, t->distance, distance_bytes(t));
+	s->node_bytes_at = s->distance_at + aligned(distance_bytes(t));
 	if (ring_slots == 0)
 		return;
-	s->ring_at = s->distance_at + aligned(distance_bytes(t));
+	s->ring_at = s->node_bytes_at + aligned(node_bytes(t));
 	nb_session_ring(s)->size = ring_slots;
 }
 
@@ -86,6 +92,13 @@ struct nb_topology nb_session_topology(struct nb_session *s)
 		.has_distances = s->topo_flags & 1,
 		.tiers_known = (s->topo_flags & 2) != 0,
 	};
+}
+
+uint64_t *nb_session_node_bytes(const struct nb_session *s, const struct nb_slot *slot)
+{
+	uint64_t *all = (uint64_t *)(void *)((uintptr_t)s + s->node_bytes_at);
+
+	return all + (size_t)(slot - s->slot) * s->nr_nodes;
 }
 
 struct nb_slot *nb_session_slot(struct nb_session *s, uint32_t pid)

@@ -103,6 +103,29 @@ enum nb_note {
 };
 extern const char *const nb_note_texts[NB_NR_NOTES];
 
+/*
+ * Where a process's memory is. Looked for once a second while somebody watches, on some thousand
+ * blocks at most: shares of larger memory are those of a sample. One writer; version is odd while
+ * it writes, and 0 before it first did.
+ */
+enum {
+	NB_SURVEY_REGIONS = 32, /* the largest ones */
+	NB_SURVEY_NODES = 4,	/* on which most of a region is */
+};
+
+struct nb_survey_region {
+	uint64_t start, bytes;
+	int16_t node[NB_SURVEY_NODES];	    /* index; NB_NO_NODE = none */
+	uint16_t permille[NB_SURVEY_NODES]; /* of its blocks; what is missing was not found */
+};
+
+struct nb_survey {
+	_Atomic uint32_t version;
+	uint32_t nr_regions; /* in `region`, by size */
+	uint64_t unknown;    /* bytes that are nowhere, as they were not touched, or not found */
+	struct nb_survey_region region[NB_SURVEY_REGIONS];
+};
+
 /* A process. */
 struct nb_slot {
 	_Atomic uint32_t pid;	/* 0 = free */
@@ -115,6 +138,7 @@ struct nb_slot {
 		counters[NB_NR_COUNTERS]; /* the engine's, in the order of struct nb_counters */
 	_Atomic uint64_t
 		histogram[NB_SESSION_HISTOGRAM]; /* fault service time: [i] = 2^i .. 2^(i+1) ns */
+	struct nb_survey survey;
 };
 
 enum nb_session_flags {
@@ -133,11 +157,14 @@ struct nb_session {
 	uint32_t move_bound_us; /* one call of move_pages takes no longer, as far as it can be
 				   foreseen */
 	uint32_t max_regions;
+	char system[32]; /* the row that `config` is of */
 	struct nb_config config;
 	/* The topology, flattened: offsets from the head. */
 	uint32_t nr_nodes, nr_cpus, cpu_ids, topo_flags;
 	uint64_t nodes_at, cpu_node_at, distance_at;
 	uint64_t ring_at;	     /* where events go; 0: nobody records */
+	uint64_t node_bytes_at;	     /* of the surveys: [NB_SESSION_SLOTS][nr_nodes] */
+	_Atomic uint64_t watched_ns; /* until when (CLOCK_MONOTONIC) somebody watches */
 	_Atomic uint64_t processes;  /* that loaded the shim */
 	_Atomic uint64_t slots_lost; /* processes that found no free slot */
 	struct nb_slot slot[NB_SESSION_SLOTS];
@@ -154,6 +181,9 @@ struct nb_ring *nb_session_ring(struct nb_session *s);
 bool nb_session_valid(const struct nb_session *s, size_t bytes);
 /* The topology as the engine wants it; borrowed from the session. */
 struct nb_topology nb_session_topology(struct nb_session *s);
+
+/* What the survey of that slot found on each node, bytes: [nr_nodes]. */
+uint64_t *nb_session_node_bytes(const struct nb_session *s, const struct nb_slot *slot);
 
 /* A slot for this process; the last one is shared by those who find no other. */
 struct nb_slot *nb_session_slot(struct nb_session *s, uint32_t pid);
