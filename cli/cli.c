@@ -71,18 +71,26 @@ static size_t count_options(const struct cmd *cmd)
 	return n;
 }
 
+/* "--delay, -d SECONDS" */
+static void print_option(const struct cmd *cmd, size_t row)
+{
+	const struct cli_option *o = &cmd->options[row];
+	const bool has_letter = cmd->letters && row < strlen(cmd->letters);
+	const char letter[] = {',', ' ', '-', has_letter ? cmd->letters[row] : '\0', '\0'};
+	char left[64];
+
+	snprintf(left, sizeof(left), "--%s%s%s%s", o->name, has_letter ? letter : "",
+		o->arg ? " " : "", o->arg ? o->arg : "");
+	printf("  %-26s %s%s\n", left, o->help, o->repeatable ? " (repeatable)" : "");
+}
+
 static int print_help(const struct cli *cli)
 {
 	const struct cmd *cmd = cli->cmd;
 
 	printf("Usage: numabal %s %s\n\n%s\n\nOptions:\n", cmd->name, cmd->usage, cmd->summary);
-	for (const struct cli_option *o = cmd->options; o->name; o++) {
-		char left[64];
-
-		snprintf(left, sizeof(left), "--%s%s%s", o->name, o->arg ? " " : "",
-			o->arg ? o->arg : "");
-		printf("  %-26s %s%s\n", left, o->help, o->repeatable ? " (repeatable)" : "");
-	}
+	for (size_t i = 0; cmd->options[i].name; i++)
+		print_option(cmd, i);
 	printf("  %-26s %s\n\nExamples:\n%s\n", "--help", "this text", cmd->examples);
 	printf("Exit status: 0 done, 1 the work failed, 2 the input was refused, 130 interrupted.\n"
 	       "The manual: man numabal-%s\n",
@@ -145,12 +153,31 @@ static int accept(struct cli *cli, size_t row)
 	return (int)row;
 }
 
+/* For getopt: a colon first makes it tell apart what is missing from what is unknown. */
+static void short_options(const struct cmd *cmd, char *text)
+{
+	*text++ = ':';
+	*text++ = 'h';
+	for (size_t i = 0; cmd->letters && cmd->letters[i]; i++) {
+		*text++ = cmd->letters[i];
+		if (cmd->options[i].arg)
+			*text++ = ':';
+	}
+	*text = '\0';
+}
+
+static int row_of_letter(const struct cmd *cmd, int letter)
+{
+	return (int)(strchr(cmd->letters, letter) - cmd->letters);
+}
+
 int cli_next(struct cli *cli)
 {
 	/* getopt_long's `val` is the row + FIRST, out of the way of the characters it returns by
 	 * itself. */
 	enum { FIRST = 1000 };
 	struct option longs[MAX_OPTIONS + 2] = {{0}};
+	char shorts[2 * MAX_OPTIONS + 3];
 	const size_t n = count_options(cli->cmd);
 	int c;
 
@@ -159,10 +186,11 @@ int cli_next(struct cli *cli)
 			cli->cmd->options[i].arg ? required_argument : no_argument, NULL,
 			FIRST + (int)i};
 	longs[n] = (struct option){"help", no_argument, NULL, 'h'};
+	short_options(cli->cmd, shorts);
 	opterr = 0;
 	if (!cli->seen && !cli->value && optind <= 1)
 		optind = 0; /* GNU: start afresh */
-	c = getopt_long(cli->argc, cli->argv, ":h", longs, NULL);
+	c = getopt_long(cli->argc, cli->argv, shorts, longs, NULL);
 	if (c == -1)
 		return CLI_END;
 	if (c == 'h')
@@ -172,7 +200,7 @@ int cli_next(struct cli *cli)
 					 cli->argv[optind - 1]));
 	if (c == '?')
 		return refuse_unknown(cli);
-	return accept(cli, (size_t)(c - FIRST));
+	return accept(cli, (size_t)(c >= FIRST ? c - FIRST : row_of_letter(cli->cmd, c)));
 }
 
 int cli_operands(const struct cli *cli)

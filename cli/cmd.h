@@ -38,8 +38,10 @@ struct cmd {
 	const char *summary;		  /* one sentence */
 	const char *usage;		  /* what follows "numabal NAME " in the usage line */
 	const struct cli_option *options; /* ends with a NULL name; at most 63 */
-	const char *examples;		  /* lines, each two blanks in and ended by a newline */
-	int (*run)(struct cli *cli);	  /* returns the exit status */
+	const char
+		*letters; /* of rows of `options`, in their order: short forms, as -d; NULL: none */
+	const char *examples;	     /* lines, each two blanks in and ended by a newline */
+	int (*run)(struct cli *cli); /* returns the exit status */
 };
 
 /* One invocation. */

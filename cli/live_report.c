@@ -34,7 +34,7 @@ void live_total(struct live_total *t, const struct nb_session *s)
 
 /* ---- text ---- */
 
-static const char *size_text(uint64_t bytes, char *text, size_t len)
+const char *live_size_text(uint64_t bytes, char *text, size_t len)
 {
 	static const char units[] = "BKMGTP";
 	double v = (double)bytes;
@@ -61,9 +61,9 @@ static void print_managed(FILE *out, const struct live_total *t, uint64_t reside
 	char managed[32], rest[32];
 
 	fprintf(out, "numabal: balancing active: %s; %s managed", STAT(t, regions) ? "yes" : "no",
-		size_text(STAT(t, managed_peak), managed, sizeof(managed)));
+		live_size_text(STAT(t, managed_peak), managed, sizeof(managed)));
 	if (resident > 0)
-		fprintf(out, " of %s resident", size_text(resident, rest, sizeof(rest)));
+		fprintf(out, " of %s resident", live_size_text(resident, rest, sizeof(rest)));
 	fprintf(out, ", %u of %u processes\n", t->balanced, t->processes);
 }
 
@@ -87,11 +87,12 @@ static void print_left_alone(FILE *out, const struct live_total *t)
 
 	if (STAT(t, unsuited) > 0)
 		fprintf(out, "numabal: not managed: %" PRIu64 " large mappings (%s) by rule\n",
-			STAT(t, unsuited), size_text(STAT(t, unsuited_bytes), text, sizeof(text)));
+			STAT(t, unsuited),
+			live_size_text(STAT(t, unsuited_bytes), text, sizeof(text)));
 	if (STAT(t, regions_skipped) > 0)
 		fprintf(out, "numabal: not managed: %" PRIu64 " mappings (%s) beyond a bound\n",
 			STAT(t, regions_skipped),
-			size_text(STAT(t, skipped_bytes), text, sizeof(text)));
+			live_size_text(STAT(t, skipped_bytes), text, sizeof(text)));
 	for (int i = 0; i < NB_NR_NOTES; i++)
 		if (t->notes >> i & 1)
 			fprintf(out, "numabal: note: %s\n", nb_note_texts[i]);

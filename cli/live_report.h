@@ -6,6 +6,9 @@
 #include <stdio.h>
 #include "../live/session.h"
 
+/* "12.3 MiB" in `text`, which is returned. */
+const char *live_size_text(uint64_t bytes, char *text, size_t len);
+
 /* All processes of a session together. */
 struct live_total {
 	uint64_t stat[NB_NR_LIVE_STATS];  /* in the order of struct nb_live_stats */
