@@ -440,7 +440,6 @@ static void fill_session(struct nb_session *s, const struct plan *p)
 	snprintf(s->system, sizeof(s->system), "%s", p->system);
 	s->min_size = p->min_size;
 	s->watchdog_ms = (uint32_t)p->watchdog_ms;
-	s->move_bound_us = NB_MOVE_BOUND_US;
 	s->max_regions = 900;
 	s->flags = (p->is_virtual ? NB_SESSION_VIRTUAL : 0) |
 		   (p->no_thp_loss ? NB_SESSION_NO_THP_LOSS : 0);

@@ -278,6 +278,14 @@ static struct nb_verdict spurious(struct nb_engine *e, const struct nb_fault *f)
 	return stay(NB_WHY_SPURIOUS);
 }
 
+/* Where the toucher runs before it has a home says nothing. */
+static struct nb_verdict homeless(struct nb_engine *e, const struct nb_fault *f)
+{
+	count_refusal(e, f, NB_WHY_FILTERED);
+	trace_fault(e, f, stay(NB_WHY_FILTERED));
+	return stay(NB_WHY_FILTERED);
+}
+
 static struct nb_verdict act(struct nb_engine *e, const struct nb_fault *f, struct nb_verdict v)
 {
 	if (v.why == NB_WHY_MOVE)
@@ -306,6 +314,11 @@ struct nb_verdict nb_hint_fault(struct nb_engine *e, const struct nb_fault *faul
 		return stay(NB_WHY_SHARED);
 	count_fault(e, &f);
 	nb_vma_touched(&f.vma->scan, f.task->id);
+	if (nb_has(&e->config, NB_MECH_HOME_NODE)) {
+		if (f.task->home == NB_NO_NODE)
+			return homeless(e, &f);
+		f.cpu_node = f.task->home;
+	}
 	v = decide(e, &f, &last);
 	count_refusal(e, &f, (enum nb_why)v.why);
 	trace_fault(e, &f, v);

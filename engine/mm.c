@@ -158,6 +158,7 @@ struct nb_vma *nb_vma_map(struct nb_engine *e, struct nb_mm *mm, uint64_t start,
 	if (vma == NULL)
 		return NULL;
 	vma->flags = flags;
+	mm->maps++;
 	if (nb_pages_init(e, &vma->pages, start, end) != 0) {
 		nb_free(e, vma, sizeof(*vma));
 		return NULL;

@@ -41,6 +41,8 @@ struct nb_mm {
 	uint64_t scan_offset;  /* where the next window begins */
 	uint64_t next_scan_j;  /* jiffies: no scan before */
 	uint64_t next_reset_j; /* jiffies: after this, the scan period starts afresh */
+	uint64_t next_fresh_j; /* jiffies: new VMAs hurry no scan before */
+	uint32_t maps;	       /* VMAs mapped so far */
 	int16_t first_node;    /* the node its tasks ran on at first, or one of the above */
 	bool told_disabled;    /* a DISABLED skip was traced since balancing went off */
 };

@@ -2,6 +2,7 @@
 #include "scan.h"
 #include <string.h>
 #include "engine_private.h"
+#include "home.h"
 #include "scanperiod.h"
 
 enum {
@@ -408,12 +409,37 @@ bool nb_task_tick_idle(const struct nb_task *t, uint64_t runtime_ns, uint64_t no
 {
 	const struct nb_mm *mm = t->mm;
 
-	(void)now_ns;
 	if (mm == NULL)
 		return true;
 	if (!nb_has(&mm->engine->config, NB_MECH_BALANCING))
 		return mm->told_disabled;
+	if (nb_has(&mm->engine->config, NB_MECH_HOME_NODE) && !nb_home_idle(t, now_ns))
+		return false;
+	if (nb_has(&mm->engine->config, NB_MECH_SCAN_NEW_VMA) && t->maps_seen != mm->maps)
+		return false;
 	return !period_over(t, runtime_ns);
+}
+
+/*
+ * New memory is looked at soon, whatever was found of the old; but who maps and unmaps all the time
+ * gets no scans beyond the usual ones.
+ */
+static void hurry(const struct scan *s, uint64_t runtime_ns)
+{
+	struct nb_task *t = s->task;
+	const uint64_t now_j = nb_jiffies(&s->e->rules, s->now_ns);
+	const uint32_t period = nb_scan_start_ms(s->e, t);
+
+	if (!nb_has(&s->e->config, NB_MECH_SCAN_NEW_VMA) || t->maps_seen == s->mm->maps)
+		return;
+	t->maps_seen = s->mm->maps;
+	if (t->node_stamp_ns == 0 || now_j < s->mm->next_fresh_j)
+		return;
+	nb_task_set_period(s->e, t, period, s->now_ns);
+	if (runtime_ns > period * UINT64_C(1000000))
+		t->node_stamp_ns = runtime_ns - period * UINT64_C(1000000);
+	s->mm->next_scan_j = now_j;
+	s->mm->next_fresh_j = now_j + nb_msecs_to_jiffies(&s->e->rules, s->e->rules.period_max_ms);
 }
 
 /* Said once per address space: nothing will be scanned until somebody switches it on. */
@@ -445,7 +471,7 @@ void nb_task_tick(
 	struct nb_engine *e, struct nb_task *t, uint64_t runtime_ns, int cpu_node, uint64_t now_ns)
 {
 	struct scan s = {.e = e, .mm = t->mm, .task = t, .now_ns = now_ns};
-	const uint32_t period_ms = t->scan_period_ms;
+	uint32_t period_ms;
 
 	if (t->mm == NULL || !nb_node_exists(e, cpu_node))
 		return;
@@ -454,6 +480,9 @@ void nb_task_tick(
 		return;
 	}
 	t->mm->told_disabled = false;
+	nb_home_tick(e, t, runtime_ns, cpu_node, now_ns);
+	hurry(&s, runtime_ns);
+	period_ms = t->scan_period_ms;
 	if (!period_over(t, runtime_ns))
 		return;
 	nb_pool_refill(e, &e->pool);

@@ -5,6 +5,7 @@
 
 enum {
 	SLOTS = 10,    /* parts that ratios and periods are reckoned in */
+	RESTART = 3,   /* of SLOTS: remote faults after which scanning starts afresh */
 	THRESHOLD = 7, /* of SLOTS: above, scanning may slow down */
 	MS_PER_SEC = 1000,
 };
@@ -142,6 +143,19 @@ static void slow_down(struct nb_engine *e, struct nb_task *t, uint64_t now_ns)
 		nb_jiffies(&e->rules, now_ns) + nb_msecs_to_jiffies(&e->rules, t->scan_period_ms);
 }
 
+/* By what the faults of a sequence found, and nothing else. */
+static void double_or_restart(struct nb_engine *e, struct nb_task *t, uint64_t now_ns)
+{
+	const uint64_t local = t->locality[NB_LOCAL], remote = t->locality[NB_REMOTE];
+
+	for (int i = 0; i < NB_NR_LOCALITIES; i++)
+		t->locality[i] = 0;
+	if (remote * SLOTS >= (local + remote) * RESTART && remote > 0)
+		nb_task_set_period(e, t, nb_scan_min_ms(e, t), now_ns);
+	else
+		slow_down(e, t, now_ns);
+}
+
 void nb_scan_adapt(
 	struct nb_engine *e, struct nb_task *t, uint64_t shared, uint64_t priv, uint64_t now_ns)
 {
@@ -151,6 +165,10 @@ void nb_scan_adapt(
 
 	if (!nb_has(&e->config, NB_MECH_SCAN_ADAPT))
 		return;
+	if (nb_has(&e->config, NB_MECH_SCAN_DOUBLE)) {
+		double_or_restart(e, t, now_ns);
+		return;
+	}
 	if (t->locality[NB_LOCAL] + shared == 0 || t->locality[NB_FAILED] > 0) {
 		slow_down(e, t, now_ns);
 		/* A kernel keeps the failures, and so never speeds up again; 6.x as well as 3.x. */

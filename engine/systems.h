@@ -127,7 +127,14 @@
 	X(VMA_STARVING, vma_starving,                                                              \
 		"a VMA not scanned for more sequences than there are threads is scanned")          \
 	X(VMA_START_SEQ, vma_start_seq,                                                            \
-		"the two sequences without conditions begin with the VMA, not the address space")
+		"the two sequences without conditions begin with the VMA, not the address space")  \
+	X(HOME_NODE, home_node,                                                                    \
+		"each task has a home node, from early in its life: its faults count for that "     \
+		"node, and it is sent back there")                                                 \
+	X(SCAN_NEW_VMA, scan_new_vma, "a new VMA sets the scan periods back to their start")       \
+	X(SCAN_DOUBLE, scan_double,                                                                \
+		"the scan period doubles while a task's faults find their pages in place, and "    \
+		"is the shortest again when 3 in 10 do not")
 
 enum nb_mechanism {
 #define X(NAME, name, text) NB_MECH_##NAME,
@@ -159,7 +166,9 @@ enum {
 	X(MIGRATE_DEFERRED, migrate_deferred, "faults", 16, 0, 1000000,                            \
 		"shared faults that move nothing after one was filtered")                          \
 	X(MAX_SCAN_WINDOW_MB_S, max_scan_window_mb_s, "MiB/s", 2560, 1, 1048576,                   \
-		"scan periods are never so short that more would be scanned")
+		"scan periods are never so short that more would be scanned")                      \
+	X(HOME_PATIENCE_MS, home_patience_ms, "ms", 3000, 1, 3600000,                              \
+		"away from its home node for so long, a task's home is where it is")
 
 enum nb_tunable {
 #define X(NAME, name, unit, def, min, max, text) NB_TUNE_##NAME,

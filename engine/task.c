@@ -54,7 +54,8 @@ struct nb_task *nb_task_new(struct nb_engine *e, struct nb_mm *mm, uint32_t id, 
 	t->id = id;
 	t->scan_period_ms = first_period(e);
 	t->scan_seq = mm->scan_seq;
-	t->preferred = t->cpu_node = NB_NO_NODE;
+	t->maps_seen = mm->maps;
+	t->preferred = t->cpu_node = t->home = NB_NO_NODE;
 	if (nb_stats_init(e, t) != 0 || nb_groups_grow(e) != 0 ||
 		nb_idmap_add(e, &e->tasks, id, t) != 0) {
 		nb_task_free(e, t);

@@ -30,17 +30,6 @@ static bool discards(int advice)
 	return advice == MADV_DONTNEED || advice == MADV_FREE || advice == MADV_DONTNEED_LOCKED;
 }
 
-/* Shared: the pages leave the file. */
-static long discard_shared(struct nb_guest *g, const struct piece *p)
-{
-	const long rc = NB_OS_3(madvise, p->start, p->end - p->start, MADV_REMOVE);
-	struct nb_live_stats *s = nb_guest_stats(g);
-
-	if (rc == 0)
-		nb_stat_add(&s->discarded, p->end - p->start);
-	return rc;
-}
-
 /*
  * Private: the file is a snapshot which a child may be reading: fresh anonymous memory goes over
  * it, and is managed no longer.
@@ -58,6 +47,21 @@ static long discard_private(struct nb_guest *g, const struct piece *p)
 		NB_OS_3(madvise, p->start, bytes, MADV_HUGEPAGE);
 	nb_stat_add(&s->discarded, bytes);
 	nb_call_forget(g, p->start, p->end);
+	return 0;
+}
+
+/*
+ * Shared: the pages leave the file. Where the kernel refuses, the mapping is not what the table
+ * says: a helper was stopped while it made all private for a fork. Fresh memory is right for either
+ * kind.
+ */
+static long discard_shared(struct nb_guest *g, const struct piece *p)
+{
+	const uint64_t bytes = p->end - p->start;
+
+	if (NB_OS_3(madvise, p->start, bytes, MADV_REMOVE) != 0)
+		return discard_private(g, p);
+	nb_stat_add(&nb_guest_stats(g)->discarded, bytes);
 	return 0;
 }
 

@@ -17,9 +17,9 @@ enum {
 	CANARY_MS = 100,
 	PUBLISH_MS = 200,
 	LONGEST_WAIT_MS = 1000,
-	FIRST_BATCH = 256, /* pages a call of move_pages, to begin with */
 	STACKS_BYTES = 2 * (NB_HELPER_STACK + NB_HELPER_TLS),
 	MAPS_SHARE = 90, /* percent of vm.max_map_count that may be used */
+	START_TIMES = 5, /* the watchdog's time: then an agent that does not start is given up */
 };
 
 static const uint64_t ms = 1000000;
@@ -55,15 +55,21 @@ void nb_guest_note(struct nb_guest *g, enum nb_note note)
 
 /* ---- the beginning ---- */
 
-/* The agent needs no rights of root's: dropping them changes nothing for the program's own threads.
+/*
+ * The agent needs no rights of root's but one: threads with more rights than itself can be moved
+ * with CAP_SYS_NICE only. Dropping the others changes nothing for the program's own threads.
  */
 static void drop_rights(void)
 {
 	struct __user_cap_header_struct head = {_LINUX_CAPABILITY_VERSION_3, 0};
-	struct __user_cap_data_struct none[2];
+	struct __user_cap_data_struct keep[2];
 
-	memset(none, 0, sizeof(none));
-	NB_OS_2(capset, &head, none);
+	memset(keep, 0, sizeof(keep));
+	keep[0].effective = keep[0].permitted = 1U << CAP_SYS_NICE;
+	if (NB_OS_2(capset, &head, keep) == 0)
+		return;
+	memset(keep, 0, sizeof(keep));
+	NB_OS_2(capset, &head, keep);
 }
 
 static uint64_t number_in(const char *path)
@@ -117,7 +123,7 @@ static void look_at_policy(struct nb_agent *a)
 	int mode = 0;
 
 	if (NB_OS_5(get_mempolicy, &mode, NULL, 0UL, NULL, 0) == 0 && mode != 0) {
-		atomic_store(&a->guest->policy, 1);
+		atomic_store(&a->guest->policy, NB_POLICY_SET);
 		nb_guest_note(a->guest, NB_NOTE_POLICY);
 	}
 }
@@ -132,7 +138,6 @@ static struct nb_agent *new_agent(struct nb_guest *g)
 	a->topo = nb_session_topology(g->session);
 	a->is_virtual = g->session->flags & NB_SESSION_VIRTUAL;
 	a->random = nb_os_now_ns() ^ g->pid;
-	a->mover.batch = FIRST_BATCH;
 	a->threads = nb_heap_alloc(&a->heap, NB_MAX_THREADS * sizeof(a->threads[0]));
 	a->spans = nb_heap_alloc(&a->heap, NB_MAX_SEEN * sizeof(a->spans[0]));
 	a->wanted = nb_heap_alloc(&a->heap, NB_MAX_SEEN * sizeof(a->wanted[0]));
@@ -212,13 +217,27 @@ static int serve(void *ctx, const struct nb_wish *w)
 
 /* ---- rounds ---- */
 
+/* One policy was taken back, or a thread ended with it: is there another? */
+static void look_for_policies(struct nb_agent *a)
+{
+	uint32_t unsure = NB_POLICY_UNSURE;
+
+	if (atomic_load(&a->guest->policy) != NB_POLICY_UNSURE)
+		return;
+	nb_threads_look(a);
+	atomic_compare_exchange_strong(&a->guest->policy, &unsure,
+		nb_threads_have_policy(a) ? NB_POLICY_SET : NB_POLICY_NONE);
+}
+
 static void publish(struct nb_agent *a, uint64_t now)
 {
 	struct timespec t = {0};
 
+	look_for_policies(a);
 	NB_OS_2(clock_gettime, CLOCK_THREAD_CPUTIME_ID, &t);
 	atomic_store(&nb_guest_stats(a->guest)->agent_ns,
-		(uint64_t)t.tv_sec * UINT64_C(1000000000) + (uint64_t)t.tv_nsec);
+		(uint64_t)t.tv_sec * UINT64_C(1000000000) + (uint64_t)t.tv_nsec +
+			nb_carriers_cpu_ns(a));
 	nb_door_publish(a);
 	a->next_publish_ns = now + PUBLISH_MS * ms;
 }
@@ -300,6 +319,7 @@ static void round_of(struct nb_agent *a)
 	nb_requests_serve(a->guest, 0, serve, a);
 	nb_door_sync(a);
 	timed_work(a);
+	nb_place_settle(a);
 	if (!background(a))
 		wait(a);
 }
@@ -331,6 +351,7 @@ static void leave(struct nb_guest *g)
 	atomic_store(&g->state, NB_GUEST_OFF);
 	atomic_store(&g->agent_tid, 0);
 	atomic_store(&g->stop, 1);
+	nb_carriers_end(g->agent);
 	atomic_store(&g->watch_word, 1);
 	nb_futex_wake(&g->watch_word, 1);
 	NB_OS_1(exit, 0);
@@ -362,10 +383,14 @@ static long start_watchdog(struct nb_guest *g)
 	return 0;
 }
 
-static void ready(struct nb_guest *g, enum nb_guest_state state)
+/* False when nobody waits for it any more: it took too long. */
+static bool ready(struct nb_guest *g, enum nb_guest_state state)
 {
-	atomic_store(&g->state, state);
+	uint32_t starting = NB_GUEST_STARTING;
+	const bool awaited = atomic_compare_exchange_strong(&g->state, &starting, state);
+
 	nb_futex_wake(&g->state, INT32_MAX);
+	return awaited;
 }
 
 /* From here on the program's descriptors are out of reach, and ours out of the program's. */
@@ -391,7 +416,8 @@ static void agent_main(void *guest)
 		leave(g);
 	}
 	g->agent = a;
-	ready(g, NB_GUEST_RUNNING);
+	if (!ready(g, NB_GUEST_RUNNING))
+		leave(g);
 	while (!atomic_load(&g->stop) && !atomic_load(&g->revoked))
 		round_of(a);
 	/* Robbed: the watchdog has the descriptors, and there is nothing left to do here. */
@@ -428,6 +454,10 @@ static void take_slot(struct nb_guest *g)
 
 	if (atomic_load(&g->slot) != NULL)
 		return;
+	/* Children count when they have memory worth managing: most end soon, or exec. */
+	if (!g->counted)
+		nb_stat_add(&g->session->processes, 1);
+	g->counted = true;
 	slot = nb_session_slot(g->session, g->pid);
 	nb_os_read_file("/proc/self/comm", slot->comm, sizeof(slot->comm) - 1);
 	for (size_t i = 0; i < sizeof(slot->comm); i++)
@@ -451,6 +481,21 @@ static bool spawn_agent(struct nb_guest *g)
 	return true;
 }
 
+/* A start that hangs must not keep the program from going on without it. */
+static void await_start(struct nb_guest *g)
+{
+	const uint64_t until = nb_os_now_ns() + START_TIMES * g->session->watchdog_ms * ms;
+
+	while (atomic_load(&g->state) == NB_GUEST_STARTING) {
+		const uint64_t now = nb_os_now_ns();
+
+		if (now < until)
+			nb_futex_wait(&g->state, NB_GUEST_STARTING, until - now);
+		else if (ready(g, NB_GUEST_OFF))
+			nb_guest_note(g, NB_NOTE_NO_THREAD);
+	}
+}
+
 static void start(struct nb_guest *g)
 {
 	struct nb_signals signals;
@@ -465,8 +510,7 @@ static void start(struct nb_guest *g)
 		nb_guest_note(g, NB_NOTE_NO_THREAD);
 		ready(g, NB_GUEST_OFF);
 	}
-	while (atomic_load(&g->state) == NB_GUEST_STARTING)
-		nb_futex_wait(&g->state, NB_GUEST_STARTING, 0);
+	await_start(g);
 	nb_signals_restore(&signals);
 }
 

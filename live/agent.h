@@ -27,8 +27,9 @@ struct nb_thread {
 	struct nb_task *task;
 	uint64_t runtime_ns;
 	uint64_t told_ns, told_wait_ns; /* what the diary has of its run and waiting time */
-	uint32_t seen;			/* the last look at /proc/self/task that found it */
-	int16_t node;			/* where it ran last */
+	uint32_t since, seen; /* the first and last look at /proc/self/task that found it */
+	int16_t node;	      /* where it ran last */
+	bool runs;	      /* it did since the last tick */
 };
 
 /* A range of whole blocks that the engine knows as a VMA. */
@@ -38,13 +39,39 @@ struct nb_span {
 
 enum {
 	NB_MAX_REACH = 3 * NB_HUGE_PAGES, /* pages of a block and the odd ends of its region */
+	NB_BATCH_MOVES = 4,
+	NB_BATCH_PAGES = (NB_BATCH_MOVES - 1) * NB_HUGE_PAGES + NB_MAX_REACH,
 };
 
-/* Pages for move_pages. */
+/* Some moves together, and their pages for move_pages. */
 struct nb_batch {
-	void *page[NB_MAX_REACH];
-	int node[NB_MAX_REACH], status[NB_MAX_REACH];
-	uint32_t nr;
+	struct {
+		struct nb_move_request request;
+		uint32_t first, end; /* its pages */
+		uint32_t moved;
+		long err;
+	} move[NB_BATCH_MOVES];
+	uint32_t nr_moves, nr;
+	void *page[NB_BATCH_PAGES];
+	int node[NB_BATCH_PAGES], status[NB_BATCH_PAGES];
+};
+
+enum nb_carrier_state {
+	NB_CARRIER_IDLE,
+	NB_CARRIER_WORK, /* the batch is the carrier's */
+	NB_CARRIER_DONE, /* and the agent's again */
+};
+
+/* A helper that moves pages. */
+struct nb_carrier {
+	char stack[NB_HELPER_STACK];
+	char tls[NB_HELPER_TLS]; /* right behind its stack */
+	struct nb_guest *guest;
+	uint32_t number;
+	_Atomic uint32_t state;	 /* enum nb_carrier_state; waited for */
+	_Atomic uint64_t cpu_ns; /* CPU time it has used */
+	long rc;		 /* of the call */
+	struct nb_batch batch;
 };
 
 /* Pages to be armed. */
@@ -55,7 +82,9 @@ enum {
 struct nb_armer {
 	uint64_t page[NB_MAX_ARMS];
 	uint32_t head, nr;
-	uint64_t next_ns; /* when the next slice may come */
+	uint64_t next_ns;	  /* when the next slice may come */
+	uint64_t page_ns, map_ns; /* measured: arming one page; mapping one again, of many */
+	uint32_t turn;
 };
 
 /* Faults that were resolved, and that the engine has not heard of. */
@@ -75,10 +104,10 @@ struct nb_sights {
 };
 
 struct nb_mover {
-	struct nb_batch pages;
+	struct nb_batch batch; /* where there is no carrier */
 	struct nb_move_request queue[NB_MAX_MOVES];
 	uint32_t head, nr;
-	uint32_t batch; /* pages a call, so that calls stay short */
+	bool began;
 };
 
 /* See diary.c. */
@@ -118,6 +147,10 @@ struct nb_agent {
 	struct nb_mover mover;
 	struct nb_diary diary;
 	uint64_t next_survey_ns;
+	struct nb_carrier *carrier[NB_MAX_CARRIERS];
+	uint32_t nr_carriers;
+	uint64_t placed_nodes; /* bits: threads were moved there, since look placed_look */
+	uint32_t placed_look;
 	bool taking_back;     /* the children are gone: private memory comes back */
 	bool sweep;	      /* backings without users may be there */
 	uint64_t collapse_at; /* where to look for settled blocks next */
@@ -145,6 +178,8 @@ long nb_uffd_protect(int uffd, uint64_t start, uint64_t end, bool on);
 long nb_uffd_wake(int uffd, uint64_t start, uint64_t end);
 /* Map what the page cache holds. 0, -EEXIST: it is mapped, -ENOENT: not ours, -EFAULT: a hole. */
 long nb_uffd_continue(int uffd, uint64_t start, uint64_t end);
+/* The same; *at is how far it came. */
+long nb_uffd_continue_from(int uffd, uint64_t *at, uint64_t end);
 
 /* ---- backing.c, private.c, eject.c: what maps what ---- */
 
@@ -174,6 +209,9 @@ struct nb_block *nb_block_at(struct nb_regions *t, uint64_t addr);
  * Armed pages too. The lock is held.
  */
 void nb_backing_map_block(struct nb_agent *a, uint64_t start, uint64_t end);
+/* The same where nothing of [start, end), in one region, is mapped. Returns the pages. */
+uint64_t nb_backing_map_present(
+	int uffd, const struct nb_region *r, int fd, uint64_t start, uint64_t end);
 
 /* ---- fault.c ---- */
 
@@ -188,6 +226,8 @@ void nb_faults_serve(struct nb_agent *a);
 int nb_sample_arm(void *ctx, const struct nb_arm_request *r, struct nb_arm_result *out);
 /* Arm a slice of what was chosen, when its time has come. */
 void nb_sample_work(struct nb_agent *a);
+/* A page was touched: where its block was armed as a whole, map all of it. True when it was. */
+bool nb_sample_disarm(struct nb_agent *a, uint64_t page);
 
 /* ---- move.c ---- */
 
@@ -206,7 +246,29 @@ long nb_thread_open(struct nb_agent *a, uint32_t tid, const char *name);
 /* The node a thread runs on now. */
 int nb_thread_node(struct nb_agent *a, struct nb_thread *t);
 void nb_threads_look(struct nb_agent *a);
+/* Has any of those found by the last look a memory policy? Also true when it can't be told. */
+bool nb_threads_have_policy(struct nb_agent *a);
 void nb_threads_tick(struct nb_agent *a);
+
+/* ---- carrier.c ---- */
+
+/* Move what is in a batch, here and now: 0 or -errno. */
+long nb_batch_carry(struct nb_batch *b);
+/* As many as this topology wants, or as can be had: a->carrier, a->nr_carriers. */
+void nb_carriers_start(struct nb_agent *a);
+/* Its batch is filled. */
+void nb_carrier_send(struct nb_carrier *c);
+/* Let them see that they are to end. */
+void nb_carriers_end(struct nb_agent *a);
+uint64_t nb_carriers_cpu_ns(const struct nb_agent *a);
+
+/* ---- place.c: threads change nodes ---- */
+
+/* As run_on and swap of engine/machine.h. */
+int nb_place_run_on(void *ctx, uint32_t task, int node);
+int nb_place_swap(void *ctx, uint32_t task, uint32_t other);
+/* After the engine was told of something: who was made by a thread while it was moved is freed. */
+void nb_place_settle(struct nb_agent *a);
 
 /* ---- door.c: the engine's machine ---- */
 

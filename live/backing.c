@@ -213,7 +213,7 @@ int nb_backing_adopt(struct nb_agent *a, const struct nb_wish *w)
 		.offset = w->start & NB_HUGE_MASK,
 		.prot = (uint8_t)w->prot,
 		.backing = nb_backing_free(&g->regions),
-		.flags = atomic_load(&g->policy) ? NB_REGION_POLICY : 0,
+		.flags = w->policy ? NB_REGION_POLICY : 0,
 	};
 	int rc = -EAGAIN;
 

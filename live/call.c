@@ -14,6 +14,7 @@
 
 enum {
 	PAGE_MASK = NB_PAGE_SIZE - 1,
+	END_TIMES = 5, /* the watchdog's time that a helper has to end */
 };
 
 /* ---- what is concerned ---- */
@@ -188,6 +189,15 @@ static int this_cpu(void)
 	return NB_OS_3(getcpu, &cpu, NULL, NULL) == 0 ? (int)cpu : -1;
 }
 
+/* What the calling thread has, not others: it decides where memory is that it touches. */
+static bool has_policy(struct nb_guest *g)
+{
+	int mode = MPOL_DEFAULT;
+
+	return atomic_load(&g->policy) != NB_POLICY_NONE &&
+	       (NB_OS_5(get_mempolicy, &mode, NULL, 0UL, NULL, 0) != 0 || mode != MPOL_DEFAULT);
+}
+
 /* The kernel has chosen and given the memory; now it becomes managed, or it stays what it is. */
 static int adopt(struct nb_guest *g, uint64_t addr, uint64_t bytes, int prot)
 {
@@ -197,6 +207,7 @@ static int adopt(struct nb_guest *g, uint64_t addr, uint64_t bytes, int prot)
 		.start = addr,
 		.end = addr + whole(bytes),
 		.cpu = this_cpu(),
+		.policy = has_policy(g),
 	};
 
 	if (atomic_load(&g->forks) != 0 || !nb_agent_ensure(g))
@@ -373,28 +384,51 @@ long nb_call_set_mempolicy(
 {
 	const long rc = NB_OS_3(set_mempolicy, mode, nodes, max_node);
 
-	if (rc == 0 && mode != MPOL_DEFAULT) {
-		atomic_store(&g->policy, 1);
+	uint32_t set = NB_POLICY_SET;
+
+	if (rc != 0)
+		return rc;
+	if (mode != MPOL_DEFAULT) {
+		atomic_store(&g->policy, NB_POLICY_SET);
 		nb_guest_note(g, NB_NOTE_POLICY);
+	} else {
+		atomic_compare_exchange_strong(&g->policy, &set, NB_POLICY_UNSURE);
 	}
-	return rc;
+	return 0;
 }
 
 /* ---- stepping back ---- */
 
+/* False when the helper is stopped and can't end: the program goes on all the same. */
+static bool await_end(struct nb_guest *g, _Atomic uint32_t *tid)
+{
+	const uint64_t until =
+		nb_os_now_ns() + END_TIMES * g->session->watchdog_ms * UINT64_C(1000000);
+
+	for (uint32_t is; (is = atomic_load(tid)) != 0;) {
+		if (nb_os_now_ns() > until)
+			return false;
+		nb_futex_wait(tid, is, 1000000);
+	}
+	return true;
+}
+
 void nb_call_stop(struct nb_guest *g, int note, bool for_good)
 {
+	bool ended;
+
 	if (note >= 0)
 		nb_guest_note(g, (enum nb_note)note);
 	if (atomic_load(&g->agent_tid) != 0)
 		nb_ask(g, &(struct nb_wish){.kind = NB_REQUEST_STOP});
-	for (uint32_t tid; (tid = atomic_load(&g->agent_tid)) != 0;)
-		nb_futex_wait(&g->agent_tid, tid, 1000000);
-	for (uint32_t tid; (tid = atomic_load(&g->watchdog_tid)) != 0;)
-		nb_futex_wait(&g->watchdog_tid, tid, 1000000);
-	atomic_store(&g->stop, 0);
-	atomic_store(&g->watch_word, 0);
-	if (for_good)
+	ended = await_end(g, &g->agent_tid) && await_end(g, &g->watchdog_tid);
+	for (int i = 0; i < NB_MAX_CARRIERS; i++)
+		ended &= await_end(g, &g->carrier_tid[i]);
+	if (!ended)
+		atomic_store(&g->revoked, 1);
+	atomic_store(&g->stop, ended ? 0 : 1);
+	atomic_store(&g->watch_word, ended ? 0 : 1);
+	if (for_good || !ended)
 		atomic_store(&g->state, NB_GUEST_OFF);
 	else if (g->session != NULL)
 		atomic_store(&g->state, NB_GUEST_READY);

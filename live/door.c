@@ -51,6 +51,8 @@ int nb_door_open(struct nb_agent *a)
 		.arm = nb_sample_arm,
 		.move = nb_move_ask,
 		.split = door_split,
+		.run_on = nb_place_run_on,
+		.swap = nb_place_swap,
 		.trace = nb_session_ring(a->guest->session) != NULL ? door_trace : NULL,
 	};
 

@@ -35,9 +35,10 @@ static bool resolve(struct nb_agent *a, const struct uffd_msg *m)
 	struct nb_live_stats *s = nb_guest_stats(a->guest);
 
 	if (m->arg.pagefault.flags & UFFD_PAGEFAULT_FLAG_MINOR) {
+		const bool whole = nb_sample_disarm(a, page);
 		const long rc = nb_uffd_continue(uffd, page, page + NB_PAGE_SIZE);
 
-		if (rc == 0) {
+		if (rc == 0 || (whole && rc == -EEXIST)) {
 			nb_stat_add(&s->faults, 1);
 			return true;
 		}

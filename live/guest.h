@@ -13,7 +13,8 @@
  *  - The watchdog is a second thread that shares the agent's descriptors and looks, a few times a
  * second, whether a fault is waiting. It closes the descriptor when one has waited too long, and
  *    answers requests that the agent does not.
- *  - Should both threads end, the kernel closes their descriptors, and resolves every fault.
+ *  - Carriers move pages for the agent (carrier.c), once there are any to move.
+ *  - Should all these threads end, the kernel closes their descriptors, and resolves every fault.
  *
  * No thread of the program can be lost: a fault waits for the agent, for the watchdog after that,
  * and for the kernel at last.
@@ -32,6 +33,7 @@ enum {
 	NB_CPU_MASK_BYTES = 1024,
 	NB_HELPER_STACK = 64 << 10,
 	NB_HELPER_TLS = 4096,
+	NB_MAX_CARRIERS = 4,
 };
 
 enum nb_guest_state {
@@ -40,6 +42,13 @@ enum nb_guest_state {
 	NB_GUEST_STARTING, /* a thread is starting it */
 	NB_GUEST_RUNNING,
 	NB_GUEST_CLOSED, /* the agent serves requests, but no faults: userfaultfd is closed */
+};
+
+/* Whether threads of the program have memory policies of their own (set_mempolicy, numactl). */
+enum nb_policy_state {
+	NB_POLICY_NONE,
+	NB_POLICY_SET,
+	NB_POLICY_UNSURE, /* one was taken back: the agent will look at all threads */
 };
 
 enum nb_request_kind {
@@ -66,6 +75,7 @@ struct nb_wish {
 	uint32_t prot; /* ADOPT: PROT_* */
 	uint64_t start, end;
 	int32_t cpu;	/* ADOPT: where the asking thread runs */
+	bool policy;	/* ADOPT: it has a memory policy */
 	uint32_t mode;	/* POLICY: enum nb_policy_mode */
 	uint64_t nodes; /* POLICY: bit = node id */
 };
@@ -104,7 +114,9 @@ struct nb_guest {
 	bool no_more; /* mlockall(MCL_FUTURE): adopt nothing */
 	_Atomic uint32_t
 		sandboxed; /* seccomp: no system calls but those that the program makes itself */
-	_Atomic uint32_t policy; /* 1: the program has a policy for all its memory */
+	_Atomic uint32_t policy;       /* enum nb_policy_state */
+	_Atomic uint32_t own_affinity; /* 1: the program has set one itself */
+	bool counted;		       /* among the session's processes */
 	uint32_t nr_cpu_mask;
 	unsigned char cpu_mask[NB_CPU_MASK_BYTES]; /* of the program when it started */
 
@@ -114,8 +126,9 @@ struct nb_guest {
 
 	/* The helpers. */
 	_Atomic uint32_t agent_tid, watchdog_tid; /* 0 = not there */
-	_Atomic int uffd;			  /* in their own table; -1 = closed */
-	_Atomic uint64_t progress;		  /* the agent's rounds */
+	_Atomic uint32_t carrier_tid[NB_MAX_CARRIERS];
+	_Atomic int uffd;	     /* in their own table; -1 = closed */
+	_Atomic uint64_t progress;   /* the agent's rounds */
 	_Atomic uint64_t holding_ns; /* since when the agent holds faults that it has not resolved;
 					0 = none */
 	_Atomic uint32_t watch_word; /* the watchdog sleeps on it */

@@ -63,7 +63,6 @@ int nb_virtual_model(struct nb_topology *out, const struct nb_topology *host,
 /* What the live machine changes of a system: sampling is cheap, so scans need not wait long nor
  * grow rare. */
 void nb_live_defaults(struct nb_config *c);
-enum { NB_MOVE_BOUND_US = 20000 }; /* one call of move_pages */
 
 /* The shim's file: beside the command in a build directory, or installed. 0 or -ENOENT. */
 int nb_find_shim(char *path, size_t len, char *why, size_t why_len);

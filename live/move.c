@@ -1,17 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * move: what the engine asked for, done in the background by move_pages(2), a part of a block at a
- * time, so that no call takes long: the batch halves when a call took more than half its bound, and
- * grows again when it took less than an eighth. What counts is where the pages are afterwards.
+ * move: what the engine asked for, done in the background by carriers (carrier.c). What counts is
+ * where the pages are afterwards.
  */
 #include <errno.h>
-#include <linux/mempolicy.h>
 #include "agent.h"
-
-enum {
-	MAX_BATCH = NB_HUGE_PAGES,
-	MIN_BATCH = 128, /* each call flushes the TLBs of all CPUs of the program */
-};
 
 struct nb_span nb_block_reach(const struct nb_region *r, uint64_t block)
 {
@@ -118,19 +111,30 @@ static struct nb_span reach_of(struct nb_agent *a, uint64_t block, bool set_node
 	return reach;
 }
 
-/* Pages of [start, end) that are mapped, and not on `target`. Armed ones are mapped first: only
- * then can they move. */
+/* Armed pages of a block that is armed whole: mapped at once. */
+static void map_whole(struct nb_agent *a, const struct nb_span *s)
+{
+	for (uint64_t at = s->start; at < s->end; at += NB_HUGE_SIZE)
+		nb_sample_disarm(a, at);
+	nb_sample_disarm(a, s->end - NB_PAGE_SIZE);
+}
+
+/* Pages of a span that are mapped, and not on `target`. Armed ones are mapped first: only then can
+ * they move. */
 static long collect(struct nb_agent *a, struct nb_batch *b, const struct nb_span *s, int target)
 {
-	uint32_t n = 0, kept = 0;
+	uint32_t n = b->nr, kept = b->nr;
 	long rc;
 
-	for (uint64_t addr = s->start; addr < s->end && n < NB_MAX_REACH; addr += NB_PAGE_SIZE)
+	map_whole(a, s);
+	for (uint64_t addr = s->start; addr < s->end && n - b->nr < NB_MAX_REACH;
+		addr += NB_PAGE_SIZE)
 		b->page[n++] = (void *)addr;
-	rc = NB_OS_6(move_pages, 0, (unsigned long)n, b->page, NULL, b->status, 0);
+	rc = NB_OS_6(move_pages, 0, (unsigned long)(n - b->nr), &b->page[b->nr], NULL,
+		&b->status[b->nr], 0);
 	if (rc < 0)
 		return rc;
-	for (uint32_t i = 0; i < n; i++) {
+	for (uint32_t i = b->nr; i < n; i++) {
 		const uint64_t addr = (uint64_t)b->page[i];
 
 		if (b->status[i] == target)
@@ -138,62 +142,31 @@ static long collect(struct nb_agent *a, struct nb_batch *b, const struct nb_span
 		if (b->status[i] < 0 && nb_uffd_continue(atomic_load(&a->guest->uffd), addr,
 						addr + NB_PAGE_SIZE) != 0)
 			continue;
-		b->page[kept++] = b->page[i];
+		b->page[kept] = b->page[i];
+		b->node[kept++] = target;
 	}
 	b->nr = kept;
 	return 0;
 }
 
-static void adapt(struct nb_agent *a, uint64_t took_ns)
+/* Where they are now: of each move how many are on the target, and what the last of the others
+ * said. */
+static void count_moved(struct nb_batch *b)
 {
-	const uint64_t bound_ns = (uint64_t)a->guest->session->move_bound_us * 1000;
-	struct nb_mover *m = &a->mover;
+	const long rc = b->nr == 0 ? 0
+				   : NB_OS_6(move_pages, 0, (unsigned long)b->nr, b->page, NULL,
+					     b->status, 0);
 
-	nb_stat_max(&nb_guest_stats(a->guest)->move_max_ns, took_ns);
-	if (took_ns > bound_ns / 2 && m->batch > MIN_BATCH)
-		m->batch /= 2;
-	else if (took_ns < bound_ns / 8 && m->batch < MAX_BATCH)
-		m->batch *= 2;
-}
-
-/* Faults are served between calls. Returns the first error of a whole call, or 0. */
-static long move_batch(struct nb_agent *a, struct nb_batch *b, int target)
-{
-	for (uint32_t i = 0; i < b->nr; i++)
-		b->node[i] = target;
-	for (uint32_t i = 0; i < b->nr;) {
-		const uint32_t left = b->nr - i;
-		const uint32_t n = left < a->mover.batch ? left : a->mover.batch;
-		const uint64_t since = nb_os_now_ns();
-		const long rc = NB_OS_6(move_pages, 0, (unsigned long)n, &b->page[i], &b->node[i],
-			&b->status[i], MPOL_MF_MOVE);
-
-		adapt(a, nb_os_now_ns() - since);
+	for (uint32_t k = 0; k < b->nr_moves; k++) {
 		if (rc < 0)
-			return rc;
-		nb_faults_resolve(a);
-		i += n;
+			b->move[k].err = rc;
+		for (uint32_t i = b->move[k].first; rc >= 0 && i < b->move[k].end; i++) {
+			if (b->status[i] == b->node[i])
+				b->move[k].moved++;
+			else
+				b->move[k].err = b->status[i] < 0 ? b->status[i] : -EBUSY;
+		}
 	}
-	return 0;
-}
-
-/* Where they are now: how many of them on the target; *err is what the last of the others said. */
-static uint32_t count_moved(struct nb_batch *b, int target, long *err)
-{
-	uint32_t moved = 0;
-	const long rc = NB_OS_6(move_pages, 0, (unsigned long)b->nr, b->page, NULL, b->status, 0);
-
-	if (rc < 0) {
-		*err = rc;
-		return 0;
-	}
-	for (uint32_t i = 0; i < b->nr; i++) {
-		if (b->status[i] == target)
-			moved++;
-		else
-			*err = b->status[i] < 0 ? b->status[i] : -EBUSY;
-	}
-	return moved;
 }
 
 static void refused(struct nb_agent *a, long rc)
@@ -202,25 +175,6 @@ static void refused(struct nb_agent *a, long rc)
 		return;
 	a->observe_only = true;
 	nb_guest_note(a->guest, NB_NOTE_NO_MOVE_PAGES);
-}
-
-static uint32_t move_real(struct nb_agent *a, const struct nb_move_request *r,
-	const struct nb_span *reach, uint32_t *tried, long *err)
-{
-	const int target = a->topo.nodes[r->node_to].id;
-	struct nb_batch *b = &a->mover.pages;
-	uint32_t moved;
-
-	*err = collect(a, b, reach, target);
-	if (*err == 0)
-		*err = move_batch(a, b, target);
-	*tried = b->nr;
-	if (*err != 0) {
-		refused(a, *err);
-		return 0;
-	}
-	moved = b->nr > 0 ? count_moved(b, target, err) : 0;
-	return moved;
 }
 
 static void finish(struct nb_agent *a, const struct nb_move_request *r, uint32_t moved,
@@ -238,25 +192,118 @@ static void finish(struct nb_agent *a, const struct nb_move_request *r, uint32_t
 	nb_move_done(a->engine, &done, moved, status_of(err), nb_os_now_ns());
 }
 
-bool nb_move_work(struct nb_agent *a)
+static struct nb_move_request pop(struct nb_mover *m)
 {
-	struct nb_mover *m = &a->mover;
-	struct nb_move_request r;
-	struct nb_span reach;
-	uint32_t moved = 0, tried = 0;
-	long err = -ENOENT;
+	const struct nb_move_request r = m->queue[m->head];
 
-	if (m->nr == 0)
-		return false;
-	r = m->queue[m->head];
 	m->head = (m->head + 1) % NB_MAX_MOVES;
 	m->nr--;
-	reach = reach_of(a, r.addr, a->is_virtual, r.node_to);
-	tried = (uint32_t)((reach.end - reach.start) >> NB_PAGE_SHIFT);
-	if (a->is_virtual)
-		moved = tried;
-	else if (tried > 0)
-		moved = move_real(a, &r, &reach, &tried, &err);
-	finish(a, &r, moved, tried, err);
-	return m->nr > 0;
+	return r;
+}
+
+static void move_virtual(struct nb_agent *a)
+{
+	const struct nb_move_request r = pop(&a->mover);
+	const struct nb_span reach = reach_of(a, r.addr, true, r.node_to);
+	const uint32_t pages = (uint32_t)((reach.end - reach.start) >> NB_PAGE_SHIFT);
+
+	finish(a, &r, pages, pages, -ENOENT);
+}
+
+static void set_moving(struct nb_agent *a, uint64_t block, bool moving)
+{
+	struct nb_regions *t = &a->guest->regions;
+	struct nb_signals signals;
+	struct nb_block *b;
+
+	nb_lock(&t->lock, &signals);
+	b = nb_block_at(t, block);
+	if (b != NULL)
+		b->moving = moving;
+	nb_unlock(&t->lock, &signals);
+}
+
+static void add_move(struct nb_agent *a, struct nb_batch *b, const struct nb_move_request *r)
+{
+	const struct nb_span reach = reach_of(a, r->addr, false, r->node_to);
+	const uint32_t first = b->nr;
+	long err = -ENOENT;
+
+	set_moving(a, r->addr, true);
+	if (reach.end > reach.start)
+		err = collect(a, b, &reach, a->topo.nodes[r->node_to].id);
+	refused(a, err);
+	b->move[b->nr_moves].request = *r;
+	b->move[b->nr_moves].first = first;
+	b->move[b->nr_moves].end = b->nr;
+	b->move[b->nr_moves].moved = 0;
+	b->move[b->nr_moves++].err = err;
+}
+
+static void gather(struct nb_agent *a, struct nb_batch *b)
+{
+	b->nr_moves = 0;
+	b->nr = 0;
+	while (a->mover.nr > 0 && b->nr_moves < NB_BATCH_MOVES &&
+		b->nr + NB_MAX_REACH <= NB_BATCH_PAGES) {
+		const struct nb_move_request r = pop(&a->mover);
+
+		add_move(a, b, &r);
+		nb_faults_resolve(a);
+	}
+}
+
+static void done(struct nb_agent *a, struct nb_batch *b, long rc)
+{
+	if (rc >= 0)
+		count_moved(b);
+	else
+		refused(a, rc);
+	for (uint32_t k = 0; k < b->nr_moves; k++) {
+		set_moving(a, b->move[k].request.addr, false);
+		finish(a, &b->move[k].request, b->move[k].moved, b->move[k].end - b->move[k].first,
+			rc < 0 ? rc : b->move[k].err);
+	}
+}
+
+static void move_here(struct nb_agent *a)
+{
+	struct nb_batch *b = &a->mover.batch;
+
+	gather(a, b);
+	done(a, b, nb_batch_carry(b));
+}
+
+static void use_carrier(struct nb_agent *a, struct nb_carrier *c)
+{
+	if (atomic_load(&c->state) == NB_CARRIER_DONE) {
+		done(a, &c->batch, c->rc);
+		atomic_store(&c->state, NB_CARRIER_IDLE);
+	}
+	if (atomic_load(&c->state) != NB_CARRIER_IDLE || a->mover.nr == 0)
+		return;
+	gather(a, &c->batch);
+	nb_carrier_send(c);
+}
+
+/* True when there is more that this thread can do at once. */
+bool nb_move_work(struct nb_agent *a)
+{
+	for (uint32_t i = 0; i < a->nr_carriers; i++)
+		use_carrier(a, a->carrier[i]);
+	if (a->mover.nr == 0)
+		return false;
+	if (a->is_virtual) {
+		move_virtual(a);
+		return a->mover.nr > 0;
+	}
+	if (!a->mover.began) {
+		a->mover.began = true;
+		nb_carriers_start(a);
+		return true;
+	}
+	if (a->nr_carriers > 0)
+		return false;
+	move_here(a);
+	return a->mover.nr > 0;
 }

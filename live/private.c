@@ -21,6 +21,7 @@
 #include <linux/memfd.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <unistd.h>
 #include "agent.h"
 
 #ifndef F_ADD_SEALS
@@ -207,11 +208,18 @@ void nb_after_fork_child(struct nb_guest *g)
 	struct nb_regions *t = &g->regions;
 	const struct nb_hold h = g->fork_hold;
 
+	uint32_t set = NB_POLICY_SET;
+
+	/* Of all threads only one is left. */
+	atomic_compare_exchange_strong(&g->policy, &set, NB_POLICY_UNSURE);
+	g->counted = false;
 	atomic_store(&t->version, 0);
 	atomic_store(&g->fork_tid, 0);
 	atomic_store(&g->forks, 0);
 	atomic_store(&g->agent_tid, 0);
 	atomic_store(&g->watchdog_tid, 0);
+	for (int i = 0; i < NB_MAX_CARRIERS; i++)
+		atomic_store(&g->carrier_tid[i], 0);
 	atomic_store(&g->uffd, -1);
 	atomic_store(&g->holding_ns, 0);
 	atomic_store(&g->stop, 0);
@@ -304,18 +312,34 @@ static int write_back(
 	return 0;
 }
 
-/* What the page cache holds is mapped at once: else each page would be a fault. */
-static void map_present(int uffd, const struct nb_region *r, int fd, uint64_t start, uint64_t end)
+/*
+ * What the page cache holds is mapped at once: else each page would be a fault. To ask where a hole
+ * begins takes as long as what is behind it is large, so only its end is asked for.
+ */
+uint64_t nb_backing_map_present(
+	int uffd, const struct nb_region *r, int fd, uint64_t start, uint64_t end)
 {
-	uint64_t at = r->offset + (start - r->start), extent_end;
-	const uint64_t last = r->offset + (end - r->start);
+	uint64_t at = start, pages = 0;
 
-	while (nb_backing_extent(fd, &at, last, &extent_end)) {
-		const uint64_t from = r->start + (at - r->offset);
+	while (at < end) {
+		const uint64_t from = at;
+		const long rc = nb_uffd_continue_from(uffd, &at, end);
+		long data;
 
-		nb_uffd_continue(uffd, from, from + (extent_end - at));
-		at = extent_end;
+		pages += (at - from) >> NB_PAGE_SHIFT;
+		if (rc == 0)
+			break;
+		if (rc == -EEXIST) {
+			at += NB_PAGE_SIZE;
+			continue;
+		}
+		data = rc == -EFAULT ? NB_OS_3(lseek, fd, r->offset + (at - r->start), SEEK_DATA)
+				     : -1;
+		if (data < 0 || r->start + ((uint64_t)data - r->offset) <= at)
+			break;
+		at = r->start + ((uint64_t)data - r->offset);
 	}
+	return pages;
 }
 
 static int share(int uffd, const struct nb_region *r, int fd, uint64_t start, uint64_t end)
@@ -328,7 +352,7 @@ static int share(int uffd, const struct nb_region *r, int fd, uint64_t start, ui
 	NB_OS_3(madvise, start, end - start, MADV_DONTFORK);
 	nb_backing_advise(r, start, end);
 	if (nb_uffd_register(uffd, start, end, NB_UFFD_MINOR) == 0)
-		map_present(uffd, r, fd, start, end);
+		nb_backing_map_present(uffd, r, fd, start, end);
 	return 0;
 }
 

@@ -54,6 +54,8 @@ struct nb_block {
 	int16_t node;	 /* index of the node it is thought to be on; NB_NO_NODE = not known */
 	uint8_t armed;	 /* pages armed that nobody touched yet */
 	uint8_t settled; /* faults in a row that found it in place */
+	bool moving;	 /* asked to move, and not yet done */
+	bool whole;	 /* every page of it is armed: the first touch maps them all again */
 };
 
 struct nb_backing {

@@ -50,6 +50,7 @@ enum {
 	X(moved, "pages", "pages moved")                                                           \
 	X(move_failed, "pages", "pages that did not move")                                         \
 	X(move_max_ns, "ns", "the longest call of move_pages")                                     \
+	X(thread_moves, "events", "threads moved to another node")                                 \
 	X(collapsed, "events", "blocks given their huge page back")                                \
 	X(forks, "events", "forks with managed memory")                                            \
 	X(private_bytes, "bytes", "private since a fork, waiting for the child to go")             \
@@ -154,8 +155,6 @@ struct nb_session {
 	uint64_t min_size;
 	uint32_t flags;
 	uint32_t watchdog_ms;
-	uint32_t move_bound_us; /* one call of move_pages takes no longer, as far as it can be
-				   foreseen */
 	uint32_t max_regions;
 	char system[32]; /* the row that `config` is of */
 	struct nb_config config;

@@ -185,6 +185,9 @@ static long by_number(long n, const long *a)
 	case SYS_set_mempolicy:
 		return nb_call_set_mempolicy(
 			&guest, (int)a[0], (const unsigned long *)a[1], (unsigned long)a[2]);
+	case SYS_sched_setaffinity:
+	case SYS_sched_getaffinity:
+		return nb_shim_affinity_by_number(n, a);
 	default:
 		return nb_arch_call(n, a[0], a[1], a[2], a[3], a[4], a[5]);
 	}
@@ -239,9 +242,11 @@ __attribute__((constructor)) static void begin(void)
 	if (guest.session == NULL)
 		return;
 	nb_stat_add(&guest.session->processes, 1);
+	guest.counted = true;
 	n = NB_OS_3(sched_getaffinity, 0, sizeof(guest.cpu_mask), guest.cpu_mask);
 	guest.nr_cpu_mask = n > 0 ? (uint32_t)n : 0;
 	nb_shim_fork_init();
 	nb_shim_identity_init();
+	nb_shim_affinity_init();
 	atomic_store(&guest.state, NB_GUEST_READY);
 }

@@ -14,6 +14,10 @@ long nb_arch_call(long n, long a, long b, long c, long d, long e, long f);
 void nb_shim_fork_init(void);
 /* Find libc's functions that change who the process is. Once, from the constructor. */
 void nb_shim_identity_init(void);
+/* Find libc's functions for affinities. Once, from the constructor. */
+void nb_shim_affinity_init(void);
+/* sched_setaffinity and sched_getaffinity by their numbers. */
+long nb_shim_affinity_by_number(long n, const long *a);
 /* A system call that copies this address space, and making it. */
 bool nb_shim_is_fork(long n, const long *a);
 long nb_shim_fork_by_number(long n, const long *a);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* threads: those of the program that the agent knows: how long each ran, and where. */
+#include <errno.h>
 #include <fcntl.h>
 #include <string.h>
 #include <time.h>
@@ -83,10 +84,46 @@ int nb_thread_node(struct nb_agent *a, struct nb_thread *t)
 	return t->node;
 }
 
+/*
+ * /proc/PID/task/TID/numa_maps: ADDRESS POLICY ..., where the policy is the thread's for memory
+ * that has none of its own, as the first line's has: it is the program's text.
+ */
+static bool has_policy(struct nb_agent *a, uint32_t tid)
+{
+	static const char none[] = " default";
+	char text[128];
+	const char *p;
+	const long fd = nb_thread_open(a, tid, "/numa_maps");
+	long n;
+
+	if (fd < 0)
+		return fd != -ENOENT;
+	n = NB_OS_3(read, fd, text, sizeof(text) - 1);
+	NB_OS_1(close, fd);
+	if (n <= 0)
+		return n != -ESRCH;
+	text[n] = '\0';
+	p = strchr(text, ' ');
+	return p == NULL || strncmp(p, none, sizeof(none) - 1) != 0;
+}
+
+bool nb_threads_have_policy(struct nb_agent *a)
+{
+	if (a->nr_threads == NB_MAX_THREADS)
+		return true;
+	for (uint32_t i = 0; i < a->nr_threads; i++)
+		if (has_policy(a, a->threads[i].tid))
+			return true;
+	return false;
+}
+
 /* ---- the table ---- */
 
 static bool is_helper(struct nb_agent *a, uint32_t tid)
 {
+	for (int i = 0; i < NB_MAX_CARRIERS; i++)
+		if (tid == atomic_load(&a->guest->carrier_tid[i]))
+			return true;
 	return tid == atomic_load(&a->guest->agent_tid) ||
 	       tid == atomic_load(&a->guest->watchdog_tid);
 }
@@ -97,7 +134,8 @@ static struct nb_thread *add(struct nb_agent *a, uint32_t tid)
 
 	if (a->nr_threads == NB_MAX_THREADS || tid == 0 || is_helper(a, tid))
 		return NULL;
-	*t = (struct nb_thread){.tid = tid, .stat_fd = -1, .node = NB_NO_NODE, .seen = a->look};
+	*t = (struct nb_thread){
+		.tid = tid, .stat_fd = -1, .node = NB_NO_NODE, .since = a->look, .seen = a->look};
 	t->task = nb_task_new(a->engine, a->mm, tid, nb_os_now_ns());
 	if (t->task == NULL)
 		return NULL;
@@ -191,9 +229,10 @@ static void tick(struct nb_agent *a, struct nb_thread *t, uint64_t now)
 
 	if (!runtime_of(t, &runtime))
 		return;
-	a->busy |= runtime != t->runtime_ns;
+	t->runs = runtime != t->runtime_ns;
+	a->busy |= t->runs;
 	t->runtime_ns = runtime;
-	if (nb_task_tick_idle(t->task, runtime, now))
+	if (!t->runs || nb_task_tick_idle(t->task, runtime, now))
 		return;
 	node = nb_thread_node(a, t);
 	if (node >= 0)

@@ -106,18 +106,25 @@ long nb_uffd_wake(int uffd, uint64_t start, uint64_t end)
 	return NB_OS_3(ioctl, uffd, UFFDIO_WAKE, &r);
 }
 
-long nb_uffd_continue(int uffd, uint64_t start, uint64_t end)
+long nb_uffd_continue_from(int uffd, uint64_t *at, uint64_t end)
 {
 	long rc = -EAGAIN;
 
-	for (int i = 0; i < RETRIES && rc == -EAGAIN; i++) {
-		struct uffdio_continue c = {.range = {start, end - start}};
+	for (int i = 0; i < RETRIES && rc == -EAGAIN && *at < end; i++) {
+		struct uffdio_continue c = {.range = {*at, end - *at}};
 
 		rc = NB_OS_3(ioctl, uffd, UFFDIO_CONTINUE, &c);
-		if (rc == -EAGAIN && c.mapped > 0)
-			start += (uint64_t)c.mapped;
-		if (start >= end)
-			return 0;
+		if (rc == 0)
+			*at = end;
+		if (rc == -EAGAIN && c.mapped > 0) {
+			*at += (uint64_t)c.mapped;
+			i = 0;
+		}
 	}
-	return rc;
+	return *at >= end ? 0 : rc;
+}
+
+long nb_uffd_continue(int uffd, uint64_t start, uint64_t end)
+{
+	return nb_uffd_continue_from(uffd, &start, end);
 }

@@ -78,6 +78,15 @@ static int serve(void *ctx, const struct nb_wish *w)
 	return -EAGAIN;
 }
 
+static unsigned int helpers(struct nb_guest *g)
+{
+	unsigned int n = 2;
+
+	for (int i = 0; i < NB_MAX_CARRIERS; i++)
+		n += atomic_load(&g->carrier_tid[i]) != 0;
+	return n;
+}
+
 /*
  * No thread of the program is left when only its first one is there besides us, ended, as a zombie
  * that waits for the others. /proc/self/task has two links, and one for each thread.
@@ -94,7 +103,7 @@ static bool program_gone(struct nb_guest *g)
 		return false;
 	n = NB_OS_2(fstat, fd, &st);
 	NB_OS_1(close, fd);
-	if (n != 0 || st.st_nlink > 2 + 3)
+	if (n != 0 || st.st_nlink > 2 + 1 + helpers(g))
 		return false;
 	stat_fd = NB_OS_4(openat, g->proc_fd, "stat", O_RDONLY | O_CLOEXEC, 0);
 	if (stat_fd < 0)

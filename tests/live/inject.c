@@ -4,9 +4,10 @@
  * tests alone.
  *
  * NUMABAL_INJECT is a list of CALL:N:WHAT, separated by commas: the Nth call (from 1) of that name
- * fails with errno WHAT (a number), or hangs for ever (WHAT = hang); N+ means that one and all
- * later ones, and N% each Nth one. CALL:0:fake for move_pages makes up two nodes: pages are where
- * they were moved to last, and on node 0 before that; the session's nodes then count as real.
+ * fails with errno WHAT (a number), or hangs for ever (WHAT = hang: of the helpers' calls the Nth);
+ * N+ means that one and all later ones, and N% each Nth one. CALL:0:fake for move_pages makes up
+ * two nodes: pages are where they were moved to last, and on node 0 before that; the session's
+ * nodes then count as real.
  */
 #include <errno.h>
 #include <stdatomic.h>
@@ -33,6 +34,7 @@ struct rule {
 static struct rule rules[MAX_RULES];
 static int nr_rules;
 static atomic_ulong calls[NB_NR_OS_CALLS];
+static atomic_ulong helpers_calls[NB_NR_OS_CALLS];
 static bool faked;
 static _Atomic signed char node_of[PAGES];
 
@@ -70,26 +72,40 @@ static long fake_move(const struct nb_os_args *args)
 	return 0;
 }
 
-/* Memory calls of the program's own threads go through the table too; those must not fail for no
- * reason. */
-static bool is_programs_own(enum nb_os_call call)
+static bool in_helper(void)
 {
 	const struct nb_guest *g = nb_shim_guest();
-	uint32_t tid;
+	const uint32_t tid = (uint32_t)nb_arch_call(SYS_gettid, 0, 0, 0, 0, 0, 0);
 
-	if (call != NB_OS_mmap && call != NB_OS_munmap && call != NB_OS_mremap &&
-		call != NB_OS_mprotect && call != NB_OS_madvise)
-		return false;
-	tid = (uint32_t)nb_arch_call(SYS_gettid, 0, 0, 0, 0, 0, 0);
-	return tid != atomic_load(&g->agent_tid) && tid != atomic_load(&g->watchdog_tid);
+	for (int i = 0; i < NB_MAX_CARRIERS; i++)
+		if (tid == atomic_load(&g->carrier_tid[i]))
+			return true;
+	return tid == atomic_load(&g->agent_tid) || tid == atomic_load(&g->watchdog_tid);
+}
+
+/* Memory calls of the program's own threads go through the table too; those must not fail for no
+ * reason. */
+static bool is_memory_call(enum nb_os_call call)
+{
+	return call == NB_OS_mmap || call == NB_OS_munmap || call == NB_OS_mremap ||
+	       call == NB_OS_mprotect || call == NB_OS_madvise;
+}
+
+static unsigned long count(atomic_ulong *counter)
+{
+	return atomic_fetch_add(counter, 1) + 1;
 }
 
 static long injected(enum nb_os_call call, const struct nb_os_args *args)
 {
-	const unsigned long n = is_programs_own(call) ? 0 : atomic_fetch_add(&calls[call], 1) + 1;
+	const bool helper = in_helper();
+	const unsigned long n = helper || !is_memory_call(call) ? count(&calls[call]) : 0;
+	const unsigned long helpers = helper ? count(&helpers_calls[call]) : 0;
 
-	for (int i = 0; n > 0 && i < nr_rules; i++) {
-		if (rules[i].call != call || !hits(&rules[i], n))
+	for (int i = 0; i < nr_rules; i++) {
+		const unsigned long nth = rules[i].what < 0 ? helpers : n;
+
+		if (rules[i].call != call || nth == 0 || !hits(&rules[i], nth))
 			continue;
 		if (rules[i].what < 0)
 			hang();

@@ -37,6 +37,7 @@ struct worker {
 	uint64_t done;
 	int pipes[2];
 	const char *wrong; /* the operation that found it */
+	int error;	   /* errno then */
 	bool forks;
 };
 
@@ -58,8 +59,10 @@ static uint64_t *page_at(struct worker *w, unsigned int i)
 
 static void fail(struct worker *w, const char *what)
 {
-	if (w->wrong == NULL)
-		w->wrong = what;
+	if (w->wrong != NULL)
+		return;
+	w->error = errno;
+	w->wrong = what;
 }
 
 static void check(struct worker *w, unsigned int i, const char *what)
@@ -304,7 +307,8 @@ int main(int argc, char **argv)
 		pthread_join(w[i].thread, NULL);
 		done += w[i].done;
 		if (w[i].wrong != NULL)
-			printf("thread %d: wrong in: %s (seed %lu)\n", i, w[i].wrong, seed);
+			printf("thread %d: wrong in: %s (errno %d, seed %lu)\n", i, w[i].wrong,
+				w[i].error, seed);
 		bad += w[i].wrong != NULL;
 	}
 	printf("%lu operations, %d threads wrong\n", done, bad);
