@@ -35,7 +35,7 @@ enum {
 
 static const struct cli_option options[] = {
 	[OPT_SYSTEM] = {"system", "NAME", false,
-		"who decides: a row of 'numabal systems' (balancenuma-v8)"},
+		"who decides: a row of 'numabal systems' (numabal)"},
 	[OPT_SET] = {"set", "NAME=VALUE", true, "a mechanism or tunable of it"},
 	[OPT_TOPOLOGY] = {"topology", "WHAT", false,
 		"real (default), a number of virtual nodes, or a topology's file: faults are real, "
@@ -549,7 +549,7 @@ static int run_plan(struct cli *cli, struct plan *p)
 static int run(struct cli *cli)
 {
 	struct plan p = {.min_size = 8 << 20, .watchdog_ms = 1000};
-	int status = set_system(cli, &p, "balancenuma-v8");
+	int status = set_system(cli, &p, "numabal");
 
 	if (status == 0)
 		status = read_options(cli, &p);

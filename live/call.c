@@ -65,8 +65,7 @@ void nb_call_forget(struct nb_guest *g, uint64_t start, uint64_t end)
 static long copy_out(const struct nb_run *r)
 {
 	const uint64_t start = r->start, bytes = r->end - start;
-	const long fresh = NB_OS_6(mmap, 0, bytes, PROT_READ | PROT_WRITE,
-		MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	const long fresh = nb_os_map(bytes, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1);
 	long rc = nb_os_failed(fresh) ? fresh : 0;
 
 	if (rc == 0 && !(r->prot & PROT_READ))

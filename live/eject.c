@@ -115,8 +115,7 @@ static void replace(struct nb_agent *a, struct step *s)
 {
 	struct nb_regions *t = &a->guest->regions;
 	const uint64_t bytes = s->run->end - s->run->start;
-	const long fresh = NB_OS_6(mmap, 0, bytes, PROT_READ | PROT_WRITE,
-		MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	const long fresh = nb_os_map(bytes, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1);
 
 	if (nb_os_failed(fresh)) {
 		s->rc = fresh;

@@ -38,11 +38,19 @@ void nb_futex_wake(_Atomic uint32_t *word, int threads)
 	NB_OS_3(futex, word, FUTEX_WAKE_PRIVATE, threads);
 }
 
-static bool take(struct nb_lock *l, uint32_t expected)
+/* Asked before: who is stopped with the lock must be known by then. */
+static uint32_t self(void)
 {
+	return (uint32_t)NB_OS_0(gettid);
+}
+
+static bool take(struct nb_lock *l, uint32_t me)
+{
+	uint32_t expected = FREE;
+
 	if (!atomic_compare_exchange_strong(&l->state, &expected, TAKEN))
 		return false;
-	atomic_store(&l->owner, (uint32_t)NB_OS_0(gettid));
+	atomic_store(&l->owner, me);
 	return true;
 }
 
@@ -54,8 +62,11 @@ void nb_lock(struct nb_lock *l, struct nb_signals *old)
 
 bool nb_lock_timed(struct nb_lock *l, struct nb_signals *old, uint64_t timeout_ns)
 {
+	uint32_t me;
+
 	nb_signals_block(old);
-	if (take(l, FREE))
+	me = self();
+	if (take(l, me))
 		return true;
 	while (atomic_exchange(&l->state, WAITED) != FREE) {
 		if (nb_futex_wait(&l->state, WAITED, timeout_ns) != -ETIMEDOUT)
@@ -63,14 +74,14 @@ bool nb_lock_timed(struct nb_lock *l, struct nb_signals *old, uint64_t timeout_n
 		nb_signals_restore(old);
 		return false;
 	}
-	atomic_store(&l->owner, (uint32_t)NB_OS_0(gettid));
+	atomic_store(&l->owner, me);
 	return true;
 }
 
 bool nb_lock_try(struct nb_lock *l, struct nb_signals *old)
 {
 	nb_signals_block(old);
-	if (take(l, FREE))
+	if (take(l, self()))
 		return true;
 	nb_signals_restore(old);
 	return false;
@@ -87,12 +98,12 @@ void nb_lock_spin(struct nb_lock *l)
 void nb_lock_steal(struct nb_lock *l, struct nb_signals *old)
 {
 	nb_signals_block(old);
-	atomic_store(&l->owner, (uint32_t)NB_OS_0(gettid));
+	atomic_store(&l->owner, self());
 }
 
 void nb_unlock(struct nb_lock *l, const struct nb_signals *old)
 {
-	uint32_t me = (uint32_t)NB_OS_0(gettid);
+	uint32_t me = self();
 
 	if (atomic_compare_exchange_strong(&l->owner, &me, 0) &&
 		atomic_exchange(&l->state, FREE) == WAITED)

@@ -1,14 +1,23 @@
 /* SPDX-License-Identifier: MIT */
 #include "os.h"
+#include <errno.h>
 #include <fcntl.h>
+#include <stdatomic.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <time.h>
-#include <errno.h>
 #include "os_arch.h"
 
 /* Tables of system call numbers have no spawn. */
 #define SYS_spawn (-1)
+
+enum {
+	AWAY_GAP = 2 << 20,
+	AWAY_TRIES = 64,
+};
+
+static const uint64_t away_start = UINT64_C(0x200000000000), away_room = UINT64_C(0x200000000000);
+static _Atomic uint64_t away_used;
 
 struct nb_os_row nb_os_table[NB_NR_OS_CALLS] = {
 #define X(name) {#name, SYS_##name, nb_os_kernel, nb_os_kernel},
@@ -45,10 +54,30 @@ uint64_t nb_os_now_ns(void)
 	return (uint64_t)t.tv_sec * UINT64_C(1000000000) + (uint64_t)t.tv_nsec;
 }
 
+/*
+ * Far below where the kernel puts what has no address of its own, and above what is built in. Where
+ * that is not free or not there, any address must do.
+ */
+long nb_os_map(size_t bytes, int flags, int fd)
+{
+	const uint64_t room = (bytes + 2 * AWAY_GAP) & ~(uint64_t)(AWAY_GAP - 1);
+
+	for (int i = 0; i < AWAY_TRIES; i++) {
+		const uint64_t at = away_start + atomic_fetch_add(&away_used, room) % away_room;
+		const long p = NB_OS_6(mmap, at, bytes, PROT_READ | PROT_WRITE,
+			flags | MAP_FIXED_NOREPLACE, fd, 0);
+
+		if (!nb_os_failed(p))
+			return p;
+		if (p != -EEXIST)
+			break;
+	}
+	return NB_OS_6(mmap, 0, bytes, PROT_READ | PROT_WRITE, flags, fd, 0);
+}
+
 void *nb_os_pages(size_t bytes)
 {
-	const long p =
-		NB_OS_6(mmap, 0, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	const long p = nb_os_map(bytes, MAP_PRIVATE | MAP_ANONYMOUS, -1);
 
 	if (nb_os_failed(p))
 		return NULL;

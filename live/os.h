@@ -130,6 +130,12 @@ long nb_os_spawn(void (*fn)(void *arg), void *arg, void *stack_top, void *tls);
 
 /* Monotonic time, ns. */
 uint64_t nb_os_now_ns(void);
+/*
+ * A readable and writable mapping of our own: its address, or -errno. It never lies where the
+ * program just unmapped something: many programs map there again with MAP_FIXED, which is right as
+ * long as no thread they do not know of maps memory.
+ */
+long nb_os_map(size_t bytes, int flags, int fd);
 /* Anonymous private memory, zeroed, that a fork does not copy; NULL when there is none. */
 void *nb_os_pages(size_t bytes);
 void nb_os_pages_free(void *p, size_t bytes);

@@ -125,7 +125,7 @@ static int map_canary(struct nb_canary *c)
 	}
 	if (atomic_load(&c->addr) != 0)
 		return 0;
-	addr = NB_OS_6(mmap, 0, NB_PAGE_SIZE, PROT_READ | PROT_WRITE, MAP_SHARED, c->fd, 0);
+	addr = nb_os_map(NB_PAGE_SIZE, MAP_SHARED, c->fd);
 	if (nb_os_failed(addr))
 		return (int)addr;
 	atomic_store(&c->addr, (uint64_t)addr);
