@@ -43,7 +43,7 @@ struct numabal; /* one for a process is enough; opaque */
  */
 struct numabal_options {
 	size_t size;
-	const char *system;	    /* a row of `numabal systems`; default balancenuma-v8 */
+	const char *system;	    /* a row of `numabal systems`; default numabal */
 	unsigned int virtual_nodes; /* so many virtual nodes: faults are real, moves are bookkept;
 				       0: the real ones */
 	unsigned int watchdog_ms;   /* a fault that waited so long ends balancing; 0: 1000 */
