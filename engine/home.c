@@ -6,10 +6,10 @@
 static const uint64_t ms = 1000000;
 
 enum {
-	START_MS = 200,	 /* of run time before a task has a home */
-	LOOK_MS = 200,	 /* between looks at a task that is at home */
-	AWAY_MS = 20,	 /* and at one that is not */
-	ACTIVE_MS = 300, /* a task that was not seen for so long before another one needs no CPU */
+	START_MS = 200,	  /* running, before a task has a home */
+	LOOK_MS = 200,	  /* between looks at a task that is at home */
+	AWAY_MS = 20,	  /* and at one that is not */
+	ACTIVE_MS = 1000, /* not seen for so long before another one: it needs no CPU */
 };
 
 static void trace(struct nb_engine *e, const struct nb_task *t, int from, uint64_t now_ns)
@@ -32,7 +32,8 @@ bool nb_home_idle(const struct nb_task *t, uint64_t now_ns)
 /* Seen by a machine that may itself have been late: what counts is when `t` was seen before. */
 static bool is_active(const struct nb_task *o, const struct nb_task *t)
 {
-	return o->home != NB_NO_NODE && o->seen_ns + ACTIVE_MS * ms >= t->seen_ns;
+	return o->home != NB_NO_NODE && o->seen_ns != 0 &&
+	       o->seen_ns + ACTIVE_MS * ms >= t->seen_ns;
 }
 
 /* Tasks that belong there and need a CPU, but for `t`. */
@@ -169,14 +170,20 @@ static void look(struct nb_engine *e, struct nb_task *t, int cpu_node, uint64_t 
 	come_home(e, t, cpu_node, now_ns);
 }
 
-void nb_home_tick(
-	struct nb_engine *e, struct nb_task *t, uint64_t runtime_ns, int cpu_node, uint64_t now_ns)
+void nb_home_tick(struct nb_engine *e, struct nb_task *t, int cpu_node, uint64_t now_ns)
 {
 	if (!nb_has(&e->config, NB_MECH_HOME_NODE) || nb_home_idle(t, now_ns) ||
 		e->topo.nodes[cpu_node].nr_cpus == 0)
 		return;
 	t->cpu_node = (int16_t)cpu_node;
-	if (runtime_ns >= START_MS * ms)
+	if (t->first_seen_ns == 0)
+		t->first_seen_ns = now_ns;
+	if (now_ns - t->first_seen_ns >= START_MS * ms)
 		look(e, t, cpu_node, now_ns);
 	t->seen_ns = now_ns;
+}
+
+void nb_task_sleeps(struct nb_task *t)
+{
+	t->seen_ns = 0;
 }

@@ -18,7 +18,6 @@
 
 /* True when nb_home_tick need not look at this task yet. */
 bool nb_home_idle(const struct nb_task *t, uint64_t now_ns);
-/* The task was found on this node, with so much run time in all. */
-void nb_home_tick(
-	struct nb_engine *e, struct nb_task *t, uint64_t runtime_ns, int cpu_node, uint64_t now_ns);
+/* The task was found on this node. */
+void nb_home_tick(struct nb_engine *e, struct nb_task *t, int cpu_node, uint64_t now_ns);
 #endif

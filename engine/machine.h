@@ -229,6 +229,10 @@ int nb_first_touch_huge_node(struct nb_engine *e, const struct nb_task *t, const
 void nb_task_tick(
 	struct nb_engine *e, struct nb_task *t, uint64_t runtime_ns, int cpu_node, uint64_t now_ns);
 
+/* The task has not run since it was looked at last: it needs no CPU at present. A machine that does
+ * not say so is understood by the ticks that do not come. */
+void nb_task_sleeps(struct nb_task *t);
+
 /*
  * True when the next nb_task_tick with this run time and time would do nothing, so that a machine
  * with many tasks may skip the call. Cheap.

@@ -480,7 +480,7 @@ void nb_task_tick(
 		return;
 	}
 	t->mm->told_disabled = false;
-	nb_home_tick(e, t, runtime_ns, cpu_node, now_ns);
+	nb_home_tick(e, t, cpu_node, now_ns);
 	hurry(&s, runtime_ns);
 	period_ms = t->scan_period_ms;
 	if (!period_over(t, runtime_ns))

@@ -26,11 +26,12 @@ struct nb_task {
 	uint64_t retry_j;	/* jiffies: not placed again before */
 	uint32_t scan_seq;	/* of the address space, when its faults were last entered */
 	uint32_t period_max_ms;
-	uint32_t deferred;     /* shared faults that are to move nothing */
-	int16_t preferred;     /* node, or NB_NO_NODE */
-	int16_t cpu_node;      /* where it was last seen, or NB_NO_NODE */
-	int16_t home;	       /* where it belongs, or NB_NO_NODE */
-	uint32_t maps_seen;    /* of the address space's maps */
+	uint32_t deferred;  /* shared faults that are to move nothing */
+	int16_t preferred;  /* node, or NB_NO_NODE */
+	int16_t cpu_node;   /* where it was last seen, or NB_NO_NODE */
+	int16_t home;	    /* where it belongs, or NB_NO_NODE */
+	uint32_t maps_seen; /* of the address space's maps */
+	uint64_t first_seen_ns;
 	uint64_t seen_ns;      /* running, last */
 	uint64_t home_look_ns; /* not looked at before */
 	uint64_t away_ns;      /* away from home since; 0 = at home */

@@ -26,6 +26,7 @@ struct nb_thread {
 	int stat_fd; /* /proc/self/task/TID/stat, kept open; -1 = opened each time */
 	struct nb_task *task;
 	uint64_t runtime_ns;
+	uint64_t scan_ns;		/* the run time that the engine was told of */
 	uint64_t told_ns, told_wait_ns; /* what the diary has of its run and waiting time */
 	uint32_t since, seen; /* the first and last look at /proc/self/task that found it */
 	int16_t node;	      /* where it ran last */

@@ -232,11 +232,16 @@ static void tick(struct nb_agent *a, struct nb_thread *t, uint64_t now)
 	t->runs = runtime != t->runtime_ns;
 	a->busy |= t->runs;
 	t->runtime_ns = runtime;
-	if (!t->runs || nb_task_tick_idle(t->task, runtime, now))
+	/* While what was asked for is not armed yet there is no time for another scan. */
+	if (a->armer.nr == 0 || t->scan_ns == 0)
+		t->scan_ns = runtime;
+	if (!t->runs)
+		nb_task_sleeps(t->task);
+	if (!t->runs || nb_task_tick_idle(t->task, t->scan_ns, now))
 		return;
 	node = nb_thread_node(a, t);
 	if (node >= 0)
-		nb_task_tick(a->engine, t->task, runtime, node, now);
+		nb_task_tick(a->engine, t->task, t->scan_ns, node, now);
 }
 
 void nb_threads_tick(struct nb_agent *a)
