@@ -278,6 +278,13 @@ static struct nb_verdict spurious(struct nb_engine *e, const struct nb_fault *f)
 	return stay(NB_WHY_SPURIOUS);
 }
 
+/* Neither a policy nor a lazy move says where the page is to go. */
+static bool by_reference(struct nb_engine *e, const struct nb_fault *f)
+{
+	return nb_policy_in_force(e, f->task, f->vma) == NULL &&
+	       nb_pages_peek(e, &f->vma->pages, f->addr, is_huge(f)) != NB_HISTORY_LAZY;
+}
+
 /* Where the toucher runs before it has a home says nothing. */
 static struct nb_verdict homeless(struct nb_engine *e, const struct nb_fault *f)
 {
@@ -314,7 +321,7 @@ struct nb_verdict nb_hint_fault(struct nb_engine *e, const struct nb_fault *faul
 		return stay(NB_WHY_SHARED);
 	count_fault(e, &f);
 	nb_vma_touched(&f.vma->scan, f.task->id);
-	if (nb_has(&e->config, NB_MECH_HOME_NODE)) {
+	if (nb_has(&e->config, NB_MECH_HOME_NODE) && by_reference(e, &f)) {
 		if (f.task->home == NB_NO_NODE)
 			return homeless(e, &f);
 		f.cpu_node = f.task->home;
