@@ -120,8 +120,10 @@ struct making {
 	const struct sim_replay *r;
 	const struct sim_model *m;
 	struct sim_load *load;
-	double rate;	/* bytes/ns that a thread gets from near memory, alone */
-	uint32_t index; /* of the process in the replay, */
+	double rate;	  /* bytes/ns that a thread gets from near memory, alone */
+	double bandwidth; /* bytes/ns of all memory that is near to CPUs */
+	double others;	  /* threads of other processes that run, on average */
+	uint32_t index;	  /* of the process in the replay, */
 	const struct rp_process *from;
 	uint32_t process; /* and in the load */
 	struct sim_process_load *to;
@@ -130,7 +132,9 @@ struct making {
 	uint32_t *place;       /* [areas] index in `last`; nr_areas = none */
 	struct last_use *last; /* [areas] */
 	uint32_t nr_last;
-	double idle_s;			    /* not slept yet */
+	double idle_s; /* not slept yet */
+	/* of the process being made */
+	double running[RP_MAX_INTERVALS];
 	const struct rp_use *use, *use_end; /* what is left of them */
 	const struct rp_touch *touch, *touch_end;
 };
@@ -167,6 +171,56 @@ static double near_rate(const struct sim_model *m)
 				best = rate;
 		}
 	return best > 0 ? best : 1;
+}
+
+static double near_bandwidth(const struct sim_model *m)
+{
+	double sum = 0;
+
+	for (unsigned int n = 0; n < m->topo.nr_nodes; n++)
+		if (m->topo.nodes[n].nr_cpus && m->topo.nodes[n].mem_bytes)
+			sum += m->node_bandwidth[n] / 1e9;
+	return sum > 0 ? sum : m->node_bandwidth[0] / 1e9;
+}
+
+/* Threads of a process that run at a time, in an interval, on average. */
+static double running(const struct sim_replay *r, uint32_t process, uint32_t interval)
+{
+	double run_s = 0;
+
+	for (size_t i = 0; i < r->threads.nr; i++)
+		if (r->threads.at[i].process == process)
+			run_s += r->times.at[i * RP_MAX_INTERVALS + interval].run_s;
+	return run_s / r->processes.at[process].interval_s;
+}
+
+/* The same over their lives, of the other processes that are there at the same time. */
+static double running_others(const struct sim_replay *r, uint32_t process)
+{
+	const struct rp_process *p = &r->processes.at[process];
+	double sum = 0;
+
+	for (uint32_t i = 0; i < r->processes.nr; i++) {
+		const struct rp_process *o = &r->processes.at[i];
+
+		if (i == process || o->end_ns <= p->start_ns || o->start_ns >= p->end_ns)
+			continue;
+		for (uint32_t k = 0; k < o->nr_intervals; k++)
+			sum += running(r, i, k) / o->nr_intervals;
+	}
+	return sum;
+}
+
+/*
+ * The share of run time that waits for memory: no more than that, if all memory were near and
+ * evenly used, it would give to those who run. What was recorded was possible, after all.
+ */
+static double memory_share(const struct making *k, uint32_t interval)
+{
+	const double at_a_time = fmin(k->running[interval] + k->others, k->m->topo.nr_cpus);
+	const double most = k->bandwidth / (fmax(at_a_time, 1) * k->rate);
+
+	return fmin(k->r->memory, most);
 }
 
 static void set_part(
@@ -223,7 +277,7 @@ static double write_ratio(const struct rp_thread *t)
 static void add_uses(
 	struct making *k, struct phases *out, uint32_t thread, uint32_t interval, double run_s)
 {
-	const double memory = k->r->memory;
+	const double memory = memory_share(k, interval);
 	bool any = false;
 
 	for (; k->use < k->use_end && k->use->thread == thread && k->use->interval == interval;
@@ -390,6 +444,9 @@ static int make_process(struct making *k)
 		return -ENOMEM;
 	k->to->nr_areas = k->from->nr_areas;
 	snprintf(k->to->name, sizeof(k->to->name), "%u", k->from->mm);
+	for (uint32_t i = 0; i < k->from->nr_intervals; i++)
+		k->running[i] = running(r, k->index, i);
+	k->others = running_others(r, k->index);
 	k->to->start_s = (double)(k->from->start_ns - r->processes.at[0].start_ns) / 1e9;
 	k->to->pool = k->process;
 	for (size_t i = 0; i < r->vmas.nr; i++)
@@ -477,7 +534,11 @@ static int check_memory(const struct making *k, char *why, size_t why_len)
 int sim_replay_resolve(struct sim_load *load, const struct sim_job *job, const struct sim_model *m,
 	char *why, size_t why_len)
 {
-	struct making k = {.r = job->replay, .m = m, .load = load, .rate = near_rate(m)};
+	struct making k = {.r = job->replay,
+		.m = m,
+		.load = load,
+		.rate = near_rate(m),
+		.bandwidth = near_bandwidth(m)};
 	const char *unsound;
 	int err;
 

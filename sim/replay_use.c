@@ -11,7 +11,7 @@
 
 enum {
 	MAX_ENTRIES = 4 << 20, /* blocks used x intervals */
-	MAX_WEIGHTS = 16 << 20,
+	MAX_WEIGHTS = 64 << 20,
 	MAX_PIECES = 50000, /* areas x intervals: phases of a thread are counted in 16 bits */
 	MAX_TALLY = 16,
 };
@@ -205,12 +205,15 @@ static uint32_t goes_on(const struct sim_replay *r, const struct candidates *c, 
 	return ran(c, before->toucher) ? before->toucher : RP_NONE;
 }
 
-/* Its first user, where that one may have been it; else who ran longest. */
+/* Its first user, where that one may have been it; else who ran longest. One that nobody was seen
+ * to use goes with the block before it, if it was found together with that. */
 static uint32_t toucher_of(
 	const struct sim_replay *r, const struct candidates *c, const struct rp_block *b)
 {
-	if (b->first_user == RP_NONE || c->best == RP_NONE)
-		return c->best != RP_NONE ? c->best : b->first_user;
+	if (c->best == RP_NONE)
+		return b->first_user;
+	if (b->first_user == RP_NONE)
+		return b > &r->blocks.at[c->p->first_block] ? b[-1].toucher : c->best;
 	for (const struct rp_run *run = c->first; run < c->end; run++)
 		if (run->thread == b->first_user && may_have_touched(r, c, run))
 			return b->first_user;

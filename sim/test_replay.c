@@ -349,6 +349,33 @@ static void test_memory_is_the_share_that_waits_for_it(void **state)
 	done(&try, &t);
 }
 
+/* Two threads on a node that gives 6.4 bytes/ns in all: half of it each, and the recorded time. */
+static void test_no_more_is_asked_of_memory_than_it_gives(void **state)
+{
+	static const char narrow[] =
+		"[machine]\ntopology = 1 node x 2 cpus x 1G\n[memory]\nlatency_ns = 100\n"
+		"bandwidth_mib_s = 6103.515625\n[cpu]\nlines_in_flight = 10\n" SIM_QUIET;
+	struct sim_try try;
+	struct tape t;
+
+	(void)state;
+	begin(&t, 2);
+	plain(&t, NB_EVENT_TASK_NEW, 8);
+	for (int k = 1; k <= 8; k++) {
+		at(&t, k * 0.25);
+		ran(&t, MAIN, 0.25, 0);
+		ran(&t, 8, 0.25, 0);
+		fault(&t, MAIN, 0);
+		fault(&t, 8, 1);
+	}
+	play(&try, &t, narrow, NULL);
+	assert_about(bytes_of(&try, 0), 2e9 * RATE / 2);
+	assert_about(bytes_of(&try, 1), 2e9 * RATE / 2);
+	try_run_well(&try);
+	assert_true(fabs(try.result.elapsed_s / 2 - 1) < 0.05);
+	done(&try, &t);
+}
+
 /* Samples in turn: each has the block half of the time. */
 static void test_a_shared_block_is_shared(void **state)
 {
@@ -694,6 +721,7 @@ int main(void)
 		cmocka_unit_test(test_accesses_follow_run_time),
 		cmocka_unit_test(test_waiting_for_a_cpu_is_not_played),
 		cmocka_unit_test(test_memory_is_the_share_that_waits_for_it),
+		cmocka_unit_test(test_no_more_is_asked_of_memory_than_it_gives),
 		cmocka_unit_test(test_a_shared_block_is_shared),
 		cmocka_unit_test(test_a_settled_block_is_used_still),
 		cmocka_unit_test(test_a_block_that_is_touched_late_is_used_less),
