@@ -77,6 +77,7 @@ struct nb_arm_result {
 	uint64_t updated;      /* pages newly armed; a huge page counts 512 */
 	uint64_t huge_updated; /* huge pages among the updated: 1 each */
 	uint64_t huge_present; /* huge pages among the present, armed before or not: 1 each */
+	uint64_t cost_ns;      /* run time of the task that scans that this took */
 };
 
 struct nb_move_request {

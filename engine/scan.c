@@ -7,6 +7,7 @@
 
 enum {
 	VIRTUAL_WINDOWS = 8, /* a scan passes so many windows of addresses at most */
+	COST_TIMES = 32,     /* scans take one part in so many of a task's run time at most */
 };
 
 /* One run of the scanner. */
@@ -19,6 +20,7 @@ struct scan {
 	uint64_t remaining; /* pages left in the window */
 	uint64_t virtual;   /* pages of addresses that may still be passed */
 	uint64_t armed;	    /* pages, what counts as an update */
+	uint64_t cost_ns;   /* run time that it took */
 	bool skipped;	    /* a VMA was passed over because it is inactive */
 	bool forced;	    /* one inactive VMA is scanned all the same */
 };
@@ -223,6 +225,7 @@ static void scan_extent(struct scan *s, struct nb_vma *vma)
 	trace_scan(s, NB_EVENT_SCAN_ARM, s->pos, out.updated, out.present);
 	pages = (out.end - s->pos) >> NB_PAGE_SHIFT;
 	s->armed += out.updated;
+	s->cost_ns += out.cost_ns;
 	s->pos = out.end;
 	if (out.updated > 0 || (!limited && s->armed > 0))
 		use_window(s, pages);
@@ -246,6 +249,7 @@ static void scan_piece(struct scan *s, struct nb_vma *vma)
 	nb_arm(s->e, vma, s->pos, end, by_present ? s->remaining : 0, NB_NO_NODE, &out);
 	trace_scan(s, NB_EVENT_SCAN_ARM, s->pos, out.updated, out.present);
 	s->armed += out.updated;
+	s->cost_ns += out.cost_ns;
 	if (by_present)
 		use_window(s, out.updated);
 	else if (windowed)
@@ -334,6 +338,8 @@ static void run_scan(struct scan *s)
 	trace_scan(s, NB_EVENT_SCAN_START, windowed ? s->mm->scan_offset : 0, 0,
 		s->task->scan_period_ms);
 	scan_window(s);
+	if (nb_has(&s->e->config, NB_MECH_SCAN_COST))
+		s->task->node_stamp_ns += COST_TIMES * s->cost_ns;
 	trace_scan(s, NB_EVENT_SCAN_END, s->mm->scan_offset, s->armed, s->mm->scan_seq);
 }
 

@@ -122,7 +122,8 @@ static const struct nb_system systems[] = {
 		.summary = "a task scans only VMAs that it faulted in lately",
 		.after = "linux-3.13",
 		.adds = B(EARLY_MIGRATE) | B(GROUP_SPREAD) | B(SCAN_ADAPT_PRIVATE) | B(SCAN_GROUP) |
-			B(SCAN_VIRTPAGES) | B(SCAN_SINGLE_LOCAL) | B(VMA_SCAN_DELAY) | B(VMA_PIDS),
+			B(SCAN_VIRTPAGES) | B(SCAN_SINGLE_LOCAL) | B(SCAN_COST) | B(VMA_SCAN_DELAY) |
+			B(VMA_PIDS),
 		.drops = B(DEFER_MIGRATE) | B(MIGRATE_RATELIMIT) | B(THP_RATELIMIT),
 	},
 	{

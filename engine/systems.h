@@ -114,6 +114,8 @@
 		"VMAs without any rights are not scanned")                                         \
 	X(SCAN_SINGLE_LOCAL, scan_single_local,                                                    \
 		"of an address space with one task, pages on the task's node are not armed")       \
+	X(SCAN_COST, scan_cost,                                                                    \
+		"a task does not scan again until it has run 32 times as long as its scan took")   \
 	X(VMA_SCAN_DELAY, vma_scan_delay,                                                          \
 		"once the first sequence is over, a new VMA is not scanned for scan_delay_ms")     \
 	X(VMA_PIDS, vma_pids,                                                                      \

@@ -267,6 +267,7 @@ static int tm_arm(void *ctx, const struct nb_arm_request *r, struct nb_arm_resul
 		arm_block(m, r, out, out->end, end);
 		out->end = end;
 	}
+	out->cost_ns = m->arm_cost_ns;
 	if (m->bad_arm_end)
 		out->end = r->start;
 	return 0;

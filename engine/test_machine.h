@@ -66,8 +66,9 @@ struct tm {
 	/* what is to go wrong */
 	int refuse_arm, refuse_move, refuse_split, refuse_run_on, refuse_swap; /* an errno, or 0 */
 	bool no_memory;							       /* alloc fails */
-	bool bad_arm_end;    /* arm answers nonsense */
-	int64_t allocs_left; /* alloc fails after so many; negative = never */
+	bool bad_arm_end;     /* arm answers nonsense */
+	uint64_t arm_cost_ns; /* what arm says it took */
+	int64_t allocs_left;  /* alloc fails after so many; negative = never */
 
 	bool in_fault;
 	int64_t live_bytes;

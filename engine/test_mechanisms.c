@@ -472,6 +472,13 @@ static uint64_t scan_stagger(struct world *w)
 	return w->t->node_stamp_ns / MS;
 }
 
+/* The same where the scan took 10 ms. */
+static uint64_t scan_cost(struct world *w)
+{
+	w->m->arm_cost_ns = 10 * MS;
+	return scan_stagger(w);
+}
+
 /* ---- mainline: what is scanned ---- */
 
 /* Pages beyond a hole of 10 windows of 2 MiB each. */
@@ -677,6 +684,7 @@ static const struct mechanism_test tests[] = {
 	T(SCAN_SKIP_SHARED_RO, library, 1, 5120, "linux-3.13", NULL, 2),
 	T(SCAN_SKIP_INACCESSIBLE, guard, 1, 5120, "linux-3.13", NULL, 2),
 	T(SCAN_SINGLE_LOCAL, lone_task, 0, 512, "linux-6.4", NULL, 2),
+	T(SCAN_COST, scan_cost, 1008 + 320, 1008, "linux-6.4", NULL, 2),
 	T(VMA_SCAN_DELAY, new_vma_at_once, 1, 10, "linux-6.4", NULL, 2),
 	T(VMA_PIDS, untouched_vma, 2, 4, "linux-6.4", NULL, 2),
 	T(VMA_PIDS_RESET, touched_once, 5, 4, "linux-6.7", "vma_force=off", 2),

@@ -142,6 +142,7 @@ static int door_arm(void *ctx, const struct nb_arm_request *r, struct nb_arm_res
 	struct sim_world *w = ctx;
 	struct sim_area_state *a = sim_area_at(w, r->start);
 	uint64_t at, end;
+	double cost;
 
 	memset(out, 0, sizeof(*out));
 	out->end = r->end;
@@ -164,7 +165,9 @@ static int door_arm(void *ctx, const struct nb_arm_request *r, struct nb_arm_res
 			break;
 	}
 	out->end = a->va + at;
-	w->kernel_ns += arm_cost(w, r->mm, out);
+	cost = arm_cost(w, r->mm, out);
+	out->cost_ns = (uint64_t)cost;
+	w->kernel_ns += cost;
 	return 0;
 }
 

@@ -230,13 +230,13 @@ static int find_process(
 static int check_joined(struct sim_job_reader *r, const struct sim_job_section *s)
 {
 	const struct sim_job_text *const own[] = {
-		&s->instances_text, &s->concurrency_text, &s->start_text};
+		&s->instances_text, &s->concurrency_text, &s->libraries_text, &s->start_text};
 
 	for (size_t i = 0; i < COUNT(own); i++)
 		if (own[i]->text)
 			return sim_job_refuse(r, own[i]->line, -EINVAL,
-				"instances, concurrency and start belong into [%s], whose process "
-				"this is",
+				"instances, concurrency, libraries and start belong into [%s], "
+				"whose process this is",
 				s->process_text.text);
 	for (uint32_t i = 0; i < s->nr_phases; i++)
 		if (s->phases[i].main_only)

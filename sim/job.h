@@ -69,6 +69,9 @@ struct sim_phase {
 	/* UNIFORM on a part: popularity of each of its 2 MiB blocks; the pages of a block share it
 	 * alike. NULL: all pages are alike. Borrowed. */
 	const float *weights;
+	/* Touching kinds: another area, of which the thread touches the first page all the time as
+	 * well: its index + 1; 0 = none. */
+	uint16_t with;
 	struct nb_policy policy; /* POLICY, MBIND */
 };
 
@@ -104,7 +107,12 @@ struct sim_process_load {
 	uint32_t first_thread, nr_threads; /* in sim_load.threads */
 	uint32_t nr_areas;
 	struct sim_area *areas;
+	uint32_t libraries; /* shared libraries that it maps */
+	bool has_main;	    /* thread 0 is the one that makes the others */
 };
+
+/* Where a job says nothing: ld.so, libc and libnuma. */
+enum { SIM_LIBRARIES = 3 };
 
 struct sim_load {
 	char name[SIM_NAME];

@@ -12,12 +12,13 @@
 #define A(NAME)	     (UINT32_C(1) << SIM_ATTR_##NAME)
 
 #define RANDOM                                                                                     \
-	(A(AREA) | A(SLICE) | A(BYTES) | A(TIME) | A(WRITE) | A(SHARED) | A(ACCESS) | A(COMPUTE))
+	(A(AREA) | A(SLICE) | A(WITH) | A(BYTES) | A(TIME) | A(WRITE) | A(SHARED) | A(ACCESS) |    \
+		A(COMPUTE))
 
 const struct sim_phase_kind_info sim_phase_kinds[SIM_NR_PHASE_KINDS] = {
 	[SIM_PHASE_SWEEP] = {.name = "sweep",
-		.attrs =
-			A(AREA) | A(SLICE) | A(LOOPS) | A(TIME) | A(WRITE) | A(ACCESS) | A(COMPUTE),
+		.attrs = A(AREA) | A(SLICE) | A(WITH) | A(LOOPS) | A(TIME) | A(WRITE) | A(ACCESS) |
+			 A(COMPUTE),
 		.write_ratio = 1,
 		.touches = true},
 	[SIM_PHASE_UNIFORM] = {.name = "uniform",

@@ -25,6 +25,7 @@ enum {
 #define SIM_PHASE_ATTRS(X)                                                                         \
 	X(AREA, area)                                                                              \
 	X(SLICE, slice)                                                                            \
+	X(WITH, with)                                                                              \
 	X(LOOPS, loops)                                                                            \
 	X(BYTES, bytes)                                                                            \
 	X(TIME, time)                                                                              \
@@ -88,6 +89,7 @@ struct sim_job_text {
 	X(process, "process")                                                                      \
 	X(instances, "instances")                                                                  \
 	X(concurrency, "concurrency")                                                              \
+	X(libraries, "libraries")                                                                  \
 	X(threads, "threads")                                                                      \
 	X(start, "start")                                                                          \
 	X(cpus, "cpus")                                                                            \

@@ -14,6 +14,8 @@
 static const double MAX_AREA = 0x1p52;
 static const double MAX_TIME_S = 1e9;
 
+enum { MAX_LIBRARIES = 1000 };
+
 static int no_memory(const struct sim_resolver *x)
 {
 	return sim_job_refuse(&x->r, 0, -ENOMEM, "out of memory");
@@ -178,8 +180,11 @@ static int resolve_threads(
 		const uint32_t k = section_at(section, i);
 		const struct sim_job_section *s = &x->job->sections[k];
 
-		for (uint32_t t = 0; s->process == section && t < threads[k] && !err; t++)
+		x->group_threads = threads[k];
+		for (uint32_t t = 0; s->process == section && t < threads[k] && !err; t++) {
+			x->group_number = t;
 			err = resolve_thread(x, process, number++, s);
+		}
 	}
 	x->vars[SIM_VAR_THREAD].value = NAN;
 	return err;
@@ -267,6 +272,16 @@ static int resolve_start(
 		x, text_of(&s->start_text, "start"), 0, MAX_TIME_S, "s", &p->start_s);
 }
 
+static int resolve_libraries(
+	struct sim_resolver *x, struct sim_process_load *p, const struct sim_job_section *s)
+{
+	p->libraries = SIM_LIBRARIES;
+	if (!s->libraries_text.text)
+		return 0;
+	return sim_resolve_count(
+		x, text_of(&s->libraries_text, "libraries"), 0, MAX_LIBRARIES, &p->libraries);
+}
+
 struct instance {
 	uint32_t section, number, of, concurrency;
 };
@@ -293,9 +308,12 @@ static int resolve_instance(struct sim_resolver *x, struct instance in, uint32_t
 	if (err)
 		return err;
 	name_process(p, s->name, in.number, in.of);
+	p->has_main = threads[in.section] == 1;
 	p->pool = in.section;
 	p->concurrency = in.concurrency;
 	err = resolve_start(x, p, s);
+	if (!err)
+		err = resolve_libraries(x, p, s);
 	if (!err)
 		err = resolve_areas(x, p, in.section);
 	return err ? err : resolve_threads(x, x->load->nr_processes - 1, in.section, threads);

@@ -20,6 +20,8 @@ static const char *check_phase(const struct sim_thread_load *t, const struct sim
 	if (f->slice == SIM_SLICE_PART &&
 		(f->from >= f->to || f->area >= p->nr_areas || f->to > p->areas[f->area].bytes))
 		return "a part of an area is not inside it";
+	if (f->with > p->nr_areas || f->with == f->area + 1)
+		return "what a phase touches besides is not another area";
 	if (f->weights && (f->slice != SIM_SLICE_PART || f->kind != SIM_PHASE_UNIFORM))
 		return "weights without a part, or a pattern that has none";
 	if (!(f->access_bytes > 0) || !(f->compute_ns >= 0))

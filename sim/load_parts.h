@@ -34,10 +34,11 @@ struct sim_resolver {
 	const struct sim_model *m;
 	struct sim_load *load;
 	struct sim_var vars[SIM_NR_BUILTINS + SIM_JOB_MAX_VARS];
-	uint8_t stage[SIM_JOB_MAX_VARS]; /* enum sim_stage at which the job's variable gets its
-					    value */
-	uint64_t work;			 /* bytes of expressions evaluated so far */
-	uint64_t items;			 /* phases and areas made so far */
+	uint8_t stage[SIM_JOB_MAX_VARS];      /* enum sim_stage at which the job's variable gets its
+						 value */
+	uint64_t work;			      /* bytes of expressions evaluated so far */
+	uint64_t items;			      /* phases and areas made so far */
+	uint32_t group_number, group_threads; /* the thread among those of its section */
 	/* Nodes as policies count them: those with CPUs, then those with memory alone; by index. */
 	unsigned int nr_cpu_nodes, nr_nodes;
 	uint16_t node[NB_MAX_NODES];

@@ -49,39 +49,78 @@ static int unknown_area(const struct context *c, const char *name)
 		sim_nearest_hint(&near, hint));
 }
 
+static int area_named(const struct context *c, const char *name, uint32_t *area)
+{
+	for (*area = 0; *area < c->process->nr_areas; ++*area)
+		if (!strcmp(c->process->areas[*area].name, name))
+			return 0;
+	return unknown_area(c, name);
+}
+
 static int find_area(const struct context *c, struct sim_phase *p)
 {
 	const char *name = c->from->value[SIM_ATTR_AREA];
+	uint32_t area = 0;
+	int err = 0;
 
-	if (!name && c->process->nr_areas == 1) {
-		p->area = 0;
-		return 0;
-	}
-	if (!name)
+	if (name)
+		err = area_named(c, name, &area);
+	else if (c->process->nr_areas != 1)
 		return REFUSE(c, -EINVAL, "expected area=, this process has %u areas",
 			c->process->nr_areas);
-	for (uint32_t i = 0; i < c->process->nr_areas; i++)
-		if (!strcmp(c->process->areas[i].name, name)) {
-			p->area = (uint16_t)i;
-			return 0;
-		}
-	return unknown_area(c, name);
+	p->area = (uint16_t)area;
+	return err;
+}
+
+static int find_with(const struct context *c, struct sim_phase *p)
+{
+	const char *name = c->from->value[SIM_ATTR_WITH];
+	uint32_t area;
+	int err;
+
+	if (!name)
+		return 0;
+	err = area_named(c, name, &area);
+	if (!err && area == p->area)
+		err = REFUSE(c, -EINVAL, "with=%.48s: expected another area than area=", name);
+	if (!err)
+		p->with = (uint16_t)(area + 1);
+	return err;
+}
+
+/* The area divided among `of` threads of the process or of the section. */
+static int check_sliced(const struct context *c, const struct sim_phase *p, uint32_t of)
+{
+	const struct sim_area *a = &c->process->areas[p->area];
+
+	if (a->bytes / NB_PAGE_SIZE >= of)
+		return 0;
+	return REFUSE(c, -EINVAL,
+		"slice=%s: area %s has %llu pages, fewer than the %s's %u threads",
+		c->from->value[SIM_ATTR_SLICE], a->name,
+		(unsigned long long)(a->bytes / NB_PAGE_SIZE),
+		p->slice == SIM_SLICE_OWN ? "process" : "section", of);
 }
 
 static int find_slice(const struct context *c, struct sim_phase *p)
 {
 	const char *slice = c->from->value[SIM_ATTR_SLICE];
-	const struct sim_area *a = &c->process->areas[p->area];
+	const uint64_t pages = c->process->areas[p->area].bytes / NB_PAGE_SIZE;
+	const uint32_t of = c->x->group_threads;
 
-	if (slice && strcmp(slice, "own") && strcmp(slice, "all"))
-		return REFUSE(c, -EINVAL, "slice=%.32s: expected own or all", slice);
-	p->slice = slice && !strcmp(slice, "own") ? SIM_SLICE_OWN : SIM_SLICE_ALL;
-	if (p->slice == SIM_SLICE_OWN && a->bytes / NB_PAGE_SIZE < c->process->nr_threads)
-		return REFUSE(c, -EINVAL,
-			"slice=own: area %s has %llu pages, fewer than the process's %u threads",
-			a->name, (unsigned long long)(a->bytes / NB_PAGE_SIZE),
-			c->process->nr_threads);
-	return 0;
+	p->slice = SIM_SLICE_ALL;
+	if (!slice || !strcmp(slice, "all"))
+		return 0;
+	if (!strcmp(slice, "own")) {
+		p->slice = SIM_SLICE_OWN;
+		return check_sliced(c, p, c->process->nr_threads);
+	}
+	if (strcmp(slice, "group"))
+		return REFUSE(c, -EINVAL, "slice=%.32s: expected own, group or all", slice);
+	p->slice = SIM_SLICE_PART;
+	p->from = pages * c->x->group_number / of * NB_PAGE_SIZE;
+	p->to = pages * (c->x->group_number + 1) / of * NB_PAGE_SIZE;
+	return check_sliced(c, p, of);
 }
 
 static bool uses_area(uint8_t kind)
@@ -114,9 +153,9 @@ static int random_values(const struct context *c, struct sim_phase *p)
 		err = number(c, SIM_ATTR_SHARE, 0, 1, "", &p->hot_share);
 	if (!err)
 		err = number(c, SIM_ATTR_SHARED, 0, 1, "", &p->shared_ratio);
-	if (!err && p->shared_ratio > 0 && p->slice != SIM_SLICE_OWN)
-		err = REFUSE(
-			c, -EINVAL, "shared= without slice=own: every access is shared already");
+	if (!err && p->shared_ratio > 0 && p->slice == SIM_SLICE_ALL)
+		err = REFUSE(c, -EINVAL,
+			"shared= without slice=own or group: every access is shared already");
 	return err;
 }
 
@@ -178,6 +217,8 @@ static int phase_values(const struct context *c, struct sim_phase *p)
 		err = find_area(c, p);
 	if (!err && (sim_phase_kinds[p->kind].attrs >> SIM_ATTR_SLICE & 1))
 		err = find_slice(c, p);
+	if (!err)
+		err = find_with(c, p);
 	if (!err)
 		err = extent(c, p);
 	if (!err && sim_phase_kinds[p->kind].touches)

@@ -91,8 +91,12 @@ static int64_t owner_of(const struct sim_world *w, const struct sim_process_load
 			const struct sim_phase *phase = &t->phases[k];
 			const bool touches = phase->kind <= SIM_PHASE_HOTSET;
 
-			if (touches && !phase->main_only && phase->slice == SIM_SLICE_OWN &&
-				&p->areas[phase->area] == a->load)
+			if (!touches || phase->main_only || &p->areas[phase->area] != a->load)
+				continue;
+			if (phase->slice == SIM_SLICE_PART && offset >= phase->from &&
+				offset < phase->to)
+				return p->first_thread + i;
+			if (phase->slice == SIM_SLICE_OWN)
 				return p->first_thread +
 				       (uint32_t)((offset >> NB_PAGE_SHIFT) * p->nr_threads /
 						  (a->bytes >> NB_PAGE_SHIFT));

@@ -472,6 +472,8 @@ static int make_load(struct making *k)
 		k->process = k->load->nr_processes++;
 		k->to = &k->load->processes[k->process];
 		k->to->first_thread = k->load->nr_threads;
+		k->to->has_main = true;
+		k->to->libraries = SIM_LIBRARIES;
 		k->to->nr_threads = k->from->nr_threads;
 		k->load->nr_threads += k->from->nr_threads;
 		err = make_process(k);

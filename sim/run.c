@@ -88,21 +88,25 @@ static void start_process(struct sim_world *w, struct sim_process *p)
 			sim_process_map(w, p, i);
 	if (!w->error)
 		sim_backdrop_map(w, p);
-	for (uint32_t i = 0; i < load->nr_threads && !w->error; i++) {
-		struct sim_thread *t = &w->threads[load->first_thread + i];
+	for (uint32_t i = 0; i < load->nr_threads && !w->error; i++)
+		sim_work_start(w, &w->threads[load->first_thread + i]);
+	p->begun = true;
+}
 
-		t->task = nb_task_new(w->engine, p->mm, t->id, (uint64_t)w->now_ns);
-		if (!t->task) {
-			sim_fail(w, -ENOMEM, "no memory for a task");
-			return;
-		}
-		if (t->load->policy.mode != NB_POLICY_DEFAULT)
-			nb_task_policy(w->engine, t->task, &t->load->policy, (uint64_t)w->now_ns);
-		t->debt_ns += w->model->process_start + i * w->model->thread_start;
-		sim_work_start(w, t);
-		if (t->cpu >= 0)
-			t->stack_node = t->node;
+void sim_thread_begin(struct sim_world *w, struct sim_thread *t)
+{
+	struct sim_process *p = t->proc;
+
+	t->task = nb_task_new(w->engine, p->mm, t->id, (uint64_t)w->now_ns);
+	if (!t->task) {
+		sim_fail(w, -ENOMEM, "no memory for a task");
+		return;
 	}
+	if (t->load->policy.mode != NB_POLICY_DEFAULT)
+		nb_task_policy(w->engine, t->task, &t->load->policy, (uint64_t)w->now_ns);
+	t->debt_ns +=
+		(p->begun ? 0 : w->model->process_start) + t->load->number * w->model->thread_start;
+	sim_backdrop_begin(w, t);
 }
 
 static void take_final_pages(struct sim_world *w)

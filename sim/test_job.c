@@ -268,8 +268,8 @@ static void groups_that_can_not_join(void **state)
 		"dir/j.ini:4: no section [mian]; did you mean 'main'?");
 	assert_job_refused(MAIN "[b]\nprocess = main\ninstances = 2\nphase = compute time=1\n",
 		-EINVAL,
-		"dir/j.ini:5: instances, concurrency and start belong into [main], whose process "
-		"this is");
+		"dir/j.ini:5: instances, concurrency, libraries and start belong into [main], "
+		"whose process this is");
 	assert_job_refused(MAIN "[b]\nprocess = main\nphase = main compute time=1\n", -EINVAL,
 		"dir/j.ini:5: main: thread 0 is in [main]");
 	assert_job_refused(MAIN "[b]\nprocess = main\nphase = compute time=1\n"

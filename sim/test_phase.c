@@ -74,6 +74,9 @@ static void phases_take_values(void **state)
 	assert_true(p.compute_ns > 4.999 && p.compute_ns < 5.001);
 	p = only_phase("hotset slice=own bytes=1M hot=0.1 share=0.9 shared=0.2");
 	assert_true(p.hot_ratio == 0.1 && p.hot_share == 0.9 && p.shared_ratio == 0.2);
+	p = only_phase("zipf slice=group bytes=1M shared=0.2");
+	assert_int_equal(p.slice, SIM_SLICE_PART);
+	assert_true(p.from == 0 && p.to == 512 << 10 && p.shared_ratio == 0.2 && p.with == 0);
 	p = only_phase("zipf bytes=1M theta=1.2");
 	assert_true(p.theta == 1.2);
 	p = only_phase("sleep time=250ms");
@@ -84,6 +87,35 @@ static void phases_take_values(void **state)
 	p = only_phase("mbind policy=bind:3");
 	assert_false(p.lazy || p.policy.migrate_on_fault);
 	assert_int_equal(p.policy.nodes[0], 8);
+}
+
+/* Three threads of a group divide what the process's four would have divided otherwise. */
+static void groups_have_slices_and_another_area(void **state)
+{
+	static const uint64_t bounds[] = {0, 3, 6, 10}; /* pages of 10, rounded down */
+	struct sim_load load;
+
+	(void)state;
+	assert_resolves(&load,
+		"[a]\narea = x size=40K\narea = y size=4K\nphase = sweep area=x with=y\n"
+		"[b]\nprocess = a\nthreads = 3\nphase = sweep area=x slice=group\n");
+	assert_int_equal(load.threads[0].phases[0].with, 2);
+	assert_true(load.processes[0].has_main);
+	assert_int_equal(load.processes[0].libraries, 3);
+	for (int i = 0; i < 3; i++) {
+		assert_int_equal(load.threads[1 + i].phases[0].from, bounds[i] * 4096);
+		assert_int_equal(load.threads[1 + i].phases[0].to, bounds[i + 1] * 4096);
+	}
+	sim_load_free(&load);
+	assert_phase_refused("sweep with=m", -EINVAL, "with=m: expected another area than area=");
+	assert_phase_refused("sweep with=n", -EINVAL, "this process has no area 'n'");
+	assert_phase_refused("mbind policy=local with=n", -EINVAL, "mbind has no 'with'");
+	assert_job_refused("[a]\narea = x size=8K\nphase = sweep\n[b]\nprocess = a\nthreads = 3\n"
+			   "phase = sweep slice=group\n",
+		-EINVAL,
+		"dir/j.ini:7: slice=group: area x has 2 pages, fewer than the section's 3 threads");
+	assert_job_refused("[a]\nlibraries = 1001\nphase = compute time=1\n", -ERANGE,
+		"dir/j.ini:2: libraries = 1001 is 1001, expected 0 to 1000");
 }
 
 static void phases_have_words(void **state)
@@ -134,7 +166,7 @@ static void phases_that_are_none(void **state)
 	assert_phase_refused("sweep loops=1 loops=2", -EINVAL, "loops= again");
 	assert_phase_refused("sweep loops=", -EINVAL, "loops= without a value");
 	assert_phase_refused("sweep area=n", -EINVAL, "this process has no area 'n'");
-	assert_phase_refused("sweep slice=mine", -EINVAL, "slice=mine: expected own or all");
+	assert_phase_refused("sweep slice=mine", -EINVAL, "slice=mine: expected own, group or all");
 	assert_phase_refused("compute", -EINVAL, "compute lacks time=");
 	assert_phase_refused("hotset bytes=1 hot=0.1", -EINVAL, "hotset lacks share=");
 	assert_phase_refused("mbind", -EINVAL, "mbind lacks policy=");
@@ -165,7 +197,7 @@ static void phase_values_out_of_range(void **state)
 	assert_phase_refused(
 		"hotset bytes=1 hot=0 share=1", -ERANGE, "hot = 0 is 0, expected 1e-09 to 1");
 	assert_phase_refused("uniform bytes=1 shared=0.1", -EINVAL,
-		"shared= without slice=own: every access is shared already");
+		"shared= without slice=own or group: every access is shared already");
 	assert_phase_refused(
 		"sleep time=1e10", -ERANGE, "time = 1e10 is 1e+10, expected 0 to 1e+09 s");
 	assert_phase_refused("sleep time=1/(thread-thread)", -EINVAL,
@@ -333,6 +365,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(phases_have_defaults),
 		cmocka_unit_test(phases_take_values),
+		cmocka_unit_test(groups_have_slices_and_another_area),
 		cmocka_unit_test(phases_have_words),
 		cmocka_unit_test(every_kind_is_known),
 		cmocka_unit_test(phases_that_are_none),

@@ -88,7 +88,8 @@ static void thread_done(struct sim_world *w, struct sim_thread *t)
 	struct sim_process *p = t->proc;
 
 	block(w, t, SIM_T_DONE);
-	nb_task_gone(w->engine, t->task, (uint64_t)w->now_ns);
+	if (t->task)
+		nb_task_gone(w->engine, t->task, (uint64_t)w->now_ns);
 	t->task = NULL;
 	p->live_threads--;
 	if (!p->live_threads) {
@@ -139,6 +140,30 @@ static int next_phase(struct sim_thread *t)
 	return p->target;
 }
 
+/* Others are to come first. A thread that begins by waiting is not there yet while it waits. */
+static bool waits(struct sim_world *w, struct sim_thread *t, const struct sim_phase *p)
+{
+	struct sim_process *proc = t->proc;
+
+	if (p->main_only && t->load->number != 0) {
+		/* Once more than this thread has waited for: thread 0 was here before. */
+		if (proc->main_done > t->main_seen)
+			t->main_seen++;
+		else
+			block(w, t, SIM_T_MAIN);
+		return true;
+	}
+	if (p->kind != SIM_PHASE_BARRIER)
+		return false;
+	if (++proc->at_barrier < proc->live_threads) {
+		block(w, t, SIM_T_BARRIER);
+		return true;
+	}
+	proc->at_barrier = 0;
+	release(w, proc, SIM_T_BARRIER);
+	return true;
+}
+
 /* Enter phase t->in_phase. True: it is over already (or the thread is blocked: state says so). */
 static bool enter_phase(struct sim_world *w, struct sim_thread *t)
 {
@@ -149,14 +174,12 @@ static bool enter_phase(struct sim_world *w, struct sim_thread *t)
 	t->done_ns = 0;
 	t->clean_end = 0;
 	t->rate_epoch = 0;
-	if (p->main_only && t->load->number != 0) {
-		/* Once more than this thread has waited for: thread 0 was here before. */
-		if (proc->main_done > t->main_seen)
-			t->main_seen++;
-		else
-			block(w, t, SIM_T_MAIN);
+	if (waits(w, t, p))
 		return true;
-	}
+	if (!t->task)
+		sim_thread_begin(w, t);
+	if (w->error)
+		return true;
 	switch ((enum sim_phase_kind)p->kind) {
 	case SIM_PHASE_SWEEP:
 		if (set_area(w, t)) {
@@ -180,12 +203,6 @@ static bool enter_phase(struct sim_world *w, struct sim_thread *t)
 		block(w, t, SIM_T_SLEEPING);
 		return true;
 	case SIM_PHASE_BARRIER:
-		if (++proc->at_barrier < proc->live_threads) {
-			block(w, t, SIM_T_BARRIER);
-			return true;
-		}
-		proc->at_barrier = 0;
-		release(w, proc, SIM_T_BARRIER);
 		return true;
 	case SIM_PHASE_POLICY:
 	case SIM_PHASE_MBIND:
@@ -234,14 +251,21 @@ static void go_on(struct sim_world *w, struct sim_thread *t)
 		sim_fail(w, -ELOOP, "a thread's phases go round without taking time");
 }
 
+static void wake(struct sim_world *w, struct sim_thread *t)
+{
+	if (t->state != SIM_T_NEW || w->error)
+		return;
+	sim_sched_wake(w, t);
+	sim_backdrop_settle(w, t);
+}
+
 static void unblock(struct sim_world *w, struct sim_thread *t)
 {
 	if (t->state == SIM_T_MAIN)
 		t->main_seen++;
 	t->state = SIM_T_NEW;
 	go_on(w, t);
-	if (t->state == SIM_T_NEW)
-		sim_sched_wake(w, t);
+	wake(w, t);
 }
 
 void sim_work_start(struct sim_world *w, struct sim_thread *t)
@@ -250,8 +274,7 @@ void sim_work_start(struct sim_world *w, struct sim_thread *t)
 	t->in_phase = 0;
 	if (enter_phase(w, t) && t->state == SIM_T_NEW)
 		go_on(w, t);
-	if (t->state == SIM_T_NEW)
-		sim_sched_wake(w, t);
+	wake(w, t);
 }
 
 void sim_work_wake(struct sim_world *w)
@@ -622,6 +645,50 @@ static void engine_tick(struct sim_world *w, struct sim_thread *t)
 	t->debt_ns += w->kernel_ns;
 }
 
+/* The area whose first page the thread's phase touches besides, where that page wants attention. */
+static struct sim_area_state *wants_besides(const struct sim_world *w, const struct sim_thread *t)
+{
+	const struct sim_phase *p = phase_of(t);
+	struct sim_area_state *a;
+
+	if (!p->with || !t->current || !t->task || !t->proc->map[p->with - 1].mapped)
+		return NULL;
+	a = t->proc->map[p->with - 1].area;
+	return (sim_pte_get(w, a, 0) & (SIM_PTE_PRESENT | SIM_PTE_ARMED)) == SIM_PTE_PRESENT ? NULL
+											     : a;
+}
+
+static void touch_first_page(struct sim_world *w, struct sim_thread *t, struct sim_area_state *a)
+{
+	struct sim_area_state *const own = t->area;
+	double cost;
+
+	t->area = a;
+	cost = sim_touch_page(w, t, 0, sim_touch_flags(w, phase_of(t)));
+	sim_block_contract(w, a, 0);
+	t->area = own;
+	t->debt_ns += fmax(cost, 0);
+}
+
+/* All who run touch it at once: any of them may be the first. */
+static void touch_besides(struct sim_world *w)
+{
+	uint32_t first = 0, nr = 0;
+
+	for (uint32_t i = 0; i < w->nr_run; i++)
+		nr += wants_besides(w, &w->threads[w->run_list[i]]) != NULL;
+	if (!nr)
+		return;
+	first = (uint32_t)sim_rng_below(&w->rng, w->nr_run);
+	for (uint32_t i = 0; i < w->nr_run; i++) {
+		struct sim_thread *t = &w->threads[w->run_list[(first + i) % w->nr_run]];
+		struct sim_area_state *a = wants_besides(w, t);
+
+		if (a)
+			touch_first_page(w, t, a);
+	}
+}
+
 void sim_work_tick(struct sim_world *w)
 {
 	uint32_t slow = 0;
@@ -631,6 +698,8 @@ void sim_work_tick(struct sim_world *w)
 			add_slow(w, slow++, w->run_list[i]);
 	run_slow(w, slow);
 	w->used_ns = 0;
+	touch_besides(w);
+	sim_backdrop_touch_common(w);
 	for (uint32_t i = 0; i < w->nr_run; i++) {
 		struct sim_thread *t = &w->threads[w->run_list[i]];
 

@@ -9,7 +9,7 @@
  * - memory.c, demand.c, convoy.c: who gets how much of which memory
  * - sched.c: CPUs, run queues, placement, balancing
  * - work.c: what a thread does with a tick, phases and access patterns
- * - backdrop.c: stacks and libraries
+ * - backdrop.c: program, stacks and libraries
  * - placed.c, best.c: static placements, and the search for the best
  * - run.c: the clock
  *
@@ -101,6 +101,14 @@ struct sim_mapping {
 	uint32_t left; /* threads that have passed its unmap */
 };
 
+/* A page of a process's that all its threads touch all the time; see backdrop.c. */
+struct sim_common {
+	int16_t node; /* -1 = not there yet */
+	bool armed;
+};
+
+enum sim_common_page { SIM_COMMON_DATA, SIM_COMMON_BSS, SIM_COMMON_STACK, SIM_NR_COMMON };
+
 enum sim_process_state { SIM_PROC_WAITING, SIM_PROC_RUNNING, SIM_PROC_DONE };
 
 struct sim_process {
@@ -109,6 +117,8 @@ struct sim_process {
 	uint8_t state;
 	struct nb_mm *mm;
 	struct nb_task *waiting; /* backdrop.c: the thread that waits for the others */
+	struct sim_common common[SIM_NR_COMMON];
+	bool begun;		 /* those of its threads that begin at once are there */
 	struct sim_mapping *map; /* [load->nr_areas] */
 	uint32_t live_threads, at_barrier;
 	uint32_t main_done; /* main-only phases that thread 0 has passed */
@@ -188,7 +198,7 @@ struct sim_thread {
 				      see convoy.c */
 	int32_t pinned_node;	   /* placement: kept on this node; -1 = free */
 	int16_t preferred;	   /* node that the system would have it on; -1 = none said */
-	int16_t stack_node, stack_wanted; /* backdrop.c: of its stack's pages */
+	int16_t stack_node;	   /* backdrop.c: of its stack's pages */
 	bool stack_armed;
 	uint32_t id;	     /* task id: index + 1 */
 	uint32_t main_seen;  /* main-only phases it need not wait for any more */
@@ -244,6 +254,7 @@ struct sim_world {
 	uint64_t ticks;
 	uint32_t nr_waiting; /* runnable but not running */
 	uint32_t live_processes, waiting_processes;
+	uint32_t common_armed;	/* pages of all processes */
 	uint32_t *pool_running; /* [nr_processes] running processes of each pool */
 	double next_balance_ns, next_steal_ns;
 	/* memory */
@@ -358,8 +369,12 @@ void sim_backdrop_leave(struct sim_world *w, struct sim_process *p);
 /* A range outside all areas; -EFAULT where nothing is. */
 int sim_backdrop_arm(
 	struct sim_world *w, const struct nb_arm_request *r, struct nb_arm_result *out);
-/* Its armed stack's pages fault. */
+/* A thread begins, gets a CPU for the first time. */
+void sim_backdrop_begin(struct sim_world *w, struct sim_thread *t);
+void sim_backdrop_settle(const struct sim_world *w, struct sim_thread *t);
+/* Its armed stack's pages fault; the armed pages that all threads of a process touch. */
 void sim_backdrop_touch(struct sim_world *w, struct sim_thread *t);
+void sim_backdrop_touch_common(struct sim_world *w);
 
 /* door.c */
 struct nb_engine *sim_door_open(struct sim_world *w);
@@ -401,6 +416,7 @@ int sim_world_open(struct sim_world *w);
 void sim_world_tick(struct sim_world *w);
 void sim_world_close(struct sim_world *w);
 void sim_fail(struct sim_world *w, int err, const char *text);
+void sim_thread_begin(struct sim_world *w, struct sim_thread *t);
 void sim_process_exit(struct sim_world *w, struct sim_process *p);
 void sim_process_map(struct sim_world *w, struct sim_process *p, uint32_t area);
 void sim_process_unmap(struct sim_world *w, struct sim_process *p, uint32_t area);
