@@ -91,7 +91,7 @@ static void note_nodes(struct surveyor *v, struct nb_survey_region *r, uint32_t 
 		r->permille[i] = 0;
 		if (node < 0)
 			continue;
-		r->permille[i] = (uint16_t)((uint64_t)v->count[node] * 1000 / asked);
+		r->permille[i] = (uint16_t)(((uint64_t)v->count[node] * 1000 + asked / 2) / asked);
 		v->count[node] = 0;
 	}
 }
