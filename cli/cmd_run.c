@@ -16,6 +16,7 @@
 #include "../engine/why.h"
 #include "../live/launch.h"
 #include "../live/probe.h"
+#include "../live/thp.h"
 #include "../topo/topo.h"
 #include "live_record.h"
 #include "live_report.h"
@@ -63,6 +64,7 @@ struct plan {
 	char shim[4096], allocator[4096];
 	uint64_t min_size;
 	int64_t watchdog_ms;
+	enum nb_thp_loss thp; /* what backing would lose */
 	bool quiet, jemalloc_wanted, system_malloc, is_virtual, no_thp_loss;
 };
 
@@ -435,14 +437,51 @@ static int find_allocator(struct cli *cli, struct plan *p)
 	return 0;
 }
 
+/* What the memory to be managed loses, unless it is left alone. */
+static void look_at_huge_pages(struct plan *p, const struct nb_probe_result *r)
+{
+	const bool given_back = r->answer[NB_PROBE_COLLAPSE] == NB_PROBE_YES;
+	struct nb_thp t;
+
+	nb_thp_read("/sys/kernel/mm/transparent_hugepage", &t);
+	p->thp = t.loss;
+	if (t.loss == NB_THP_KEPT)
+		return;
+	if (p->no_thp_loss) {
+		say(p,
+			"huge pages are kept: %s is not managed (transparent_hugepage: enabled is "
+			"%s, "
+			"shmem_enabled is %s)",
+			t.loss == NB_THP_LOST_ALL ? "memory" : "memory with MADV_HUGEPAGE",
+			t.enabled, t.shmem);
+	} else if (t.loss == NB_THP_LOST_ALL) {
+		say(p,
+			"managed memory begins without huge pages (transparent_hugepage: enabled "
+			"is "
+			"%s, shmem_enabled is %s)%s",
+			t.enabled, t.shmem, given_back ? "; settled memory gets them back" : "");
+	}
+}
+
+static uint32_t huge_page_flags(const struct plan *p)
+{
+	switch (p->thp) {
+	case NB_THP_LOST_ALL:
+		return p->no_thp_loss ? NB_SESSION_KEEP_THP : 0;
+	case NB_THP_LOST_ADVISED:
+		return p->no_thp_loss ? NB_SESSION_KEEP_ADVISED : NB_SESSION_LOSE_ADVISED;
+	default:
+		return 0;
+	}
+}
+
 static void fill_session(struct nb_session *s, const struct plan *p)
 {
 	snprintf(s->system, sizeof(s->system), "%s", p->system);
 	s->min_size = p->min_size;
 	s->watchdog_ms = (uint32_t)p->watchdog_ms;
 	s->max_regions = 900;
-	s->flags = (p->is_virtual ? NB_SESSION_VIRTUAL : 0) |
-		   (p->no_thp_loss ? NB_SESSION_NO_THP_LOSS : 0);
+	s->flags = (p->is_virtual ? NB_SESSION_VIRTUAL : 0) | huge_page_flags(p);
 }
 
 static int record_start(
@@ -543,6 +582,7 @@ static int run_plan(struct cli *cli, struct plan *p)
 	if (!may_balance(p, &r, nothing))
 		return run_plain(cli, p);
 	warn(p);
+	look_at_huge_pages(p, &r);
 	return run_balanced(cli, p);
 }
 

@@ -113,6 +113,8 @@ static void change_flags(void *ctx, struct nb_region *r, uint64_t start, uint64_
 
 static long note_advice(struct nb_guest *g, const struct piece *p, int advice)
 {
+	const bool lost = advice == MADV_HUGEPAGE && g->session != NULL &&
+			  (g->session->flags & NB_SESSION_LOSE_ADVISED);
 	struct change c = {flag_set_by(advice), flag_cleared_by(advice)};
 	long rc = 0;
 
@@ -121,6 +123,8 @@ static long note_advice(struct nb_guest *g, const struct piece *p, int advice)
 		rc = NB_OS_3(madvise, p->start, p->end - p->start, advice);
 	if (rc != 0 || (c.set | c.clear) == 0)
 		return rc;
+	if (lost)
+		nb_guest_note(g, NB_NOTE_THP_ADVISED);
 	nb_regions_cut(&g->regions, p->start);
 	nb_regions_cut(&g->regions, p->end);
 	nb_regions_each(&g->regions, p->start, p->end, change_flags, &c);
@@ -186,8 +190,10 @@ static long advise_pieces(struct nb_guest *g, uint64_t start, uint64_t end, int 
 }
 
 /* What shared memory cannot do and anonymous memory can. */
-static bool needs_anonymous(int advice)
+static bool needs_anonymous(const struct nb_guest *g, int advice)
 {
+	if (advice == MADV_HUGEPAGE)
+		return g->session != NULL && (g->session->flags & NB_SESSION_KEEP_ADVISED);
 	return advice == MADV_WIPEONFORK;
 }
 
@@ -198,7 +204,7 @@ long nb_call_madvise(struct nb_guest *g, uint64_t addr, uint64_t bytes, int advi
 	if (g->regions.nr == 0 || (addr & PAGE_MASK) != 0 || bytes == 0 || end <= addr ||
 		!nb_regions_touch(&g->regions, addr, end))
 		return NB_OS_3(madvise, addr, bytes, advice);
-	if (needs_anonymous(advice) || !nb_regions_can_cut(&g->regions)) {
+	if (needs_anonymous(g, advice) || !nb_regions_can_cut(&g->regions)) {
 		if (nb_call_eject(g, addr, bytes) != 0)
 			return -ENOMEM;
 		return NB_OS_3(madvise, addr, bytes, advice);

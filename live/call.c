@@ -172,7 +172,8 @@ static bool is_suited(const struct nb_guest *g, int prot, int flags)
 	const int known = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_POPULATE | MAP_FIXED |
 			  MAP_FIXED_NOREPLACE | MAP_NONBLOCK;
 
-	return prot == (PROT_READ | PROT_WRITE) && (flags & ~known) == 0 && !g->no_more;
+	return prot == (PROT_READ | PROT_WRITE) && (flags & ~known) == 0 && !g->no_more &&
+	       !(g->session->flags & NB_SESSION_KEEP_THP);
 }
 
 static void count_unsuited(struct nb_guest *g, uint64_t bytes)

@@ -114,8 +114,7 @@ static int find_nodes(struct nb_topology *out, unsigned int virtual_nodes)
 
 static int make_session(struct numabal *nb, const struct numabal_options *o)
 {
-	const struct nb_system *system =
-		nb_system_find(o->system != NULL ? o->system : "numabal");
+	const struct nb_system *system = nb_system_find(o->system != NULL ? o->system : "numabal");
 	struct nb_topology topo;
 	struct nb_config config;
 	int err = system == NULL ? -ENOENT : find_nodes(&topo, o->virtual_nodes);

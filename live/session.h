@@ -94,6 +94,7 @@ extern const struct nb_live_stat_info nb_live_stat_table[NB_NR_LIVE_STATS];
 	X(WATCHDOG, "a fault waited for a second: the descriptor was closed")                      \
 	X(SECCOMP, "the program entered a seccomp sandbox: the agent stepped back")                \
 	X(LOCKED_FUTURE, "the program locks all its future memory: left alone")                    \
+	X(THP_ADVISED, "memory with MADV_HUGEPAGE began without huge pages (shmem_enabled)")       \
 	X(DIRECT_IO, "direct I/O in use: memory stays private after a fork")
 
 enum nb_note {
@@ -143,9 +144,11 @@ struct nb_slot {
 };
 
 enum nb_session_flags {
-	NB_SESSION_VIRTUAL = 1 << 0,	 /* nodes are virtual: moves are bookkept */
-	NB_SESSION_NO_THP_LOSS = 1 << 1, /* leave memory alone that would lose huge pages */
-	NB_SESSION_CHECK = 1 << 2,	 /* check structures as they change */
+	NB_SESSION_VIRTUAL = 1 << 0,	  /* nodes are virtual: moves are bookkept */
+	NB_SESSION_KEEP_THP = 1 << 1,	  /* backing would lose huge pages: leave all alone */
+	NB_SESSION_KEEP_ADVISED = 1 << 3, /* the same for what the program wants them for */
+	NB_SESSION_LOSE_ADVISED = 1 << 4, /* that loses them, to begin with */
+	NB_SESSION_CHECK = 1 << 2,	  /* check structures as they change */
 };
 
 struct nb_session {
