@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* check: the deep checker of a whole engine, from the checkers of its rooms. */
 #include "engine_private.h"
+#include "home.h"
 
 static const char *check_task(const struct nb_engine *e, const struct nb_task *t)
 {
@@ -106,6 +107,8 @@ const char *nb_engine_check(const struct nb_engine *e)
 		wrong = check_tasks(e);
 	if (wrong == NULL)
 		wrong = nb_groups_check(e);
+	if (wrong == NULL)
+		wrong = nb_home_check(e);
 	if (wrong == NULL)
 		wrong = check_nodes(e);
 	if (wrong == NULL)

@@ -22,6 +22,11 @@ struct nb_node_state {
 	struct nb_window window; /* of moves to it */
 	int16_t near;		 /* itself where it has memory, else the nearest node that has */
 	bool low;		 /* at its watermark */
+	/* home.c: when homes were last counted, and since */
+	bool full; /* no CPU of it was idle at full_ns */
+	uint64_t full_ns;
+	uint32_t residents; /* tasks that belong here and need a CPU */
+	uint32_t intruder;  /* first of the tasks that run here and belong elsewhere; 0 = none */
 };
 
 struct nb_engine {
@@ -34,6 +39,9 @@ struct nb_engine {
 	struct nb_idmap mms, tasks;
 	struct nb_pool pool;
 	struct nb_groups groups;
+	uint64_t homes_ns;		  /* when homes were counted */
+	uint64_t round_ns, last_round_ns; /* when homes were last looked after, and before that */
+	bool homes_counted;
 	/* by the last bits of the id: the task of the last fault, or NULL */
 	struct nb_task *recent[NB_CPUPID_PIDS];
 	uint64_t block_bytes;	/* of all nb_pages */

@@ -6,20 +6,24 @@
 static const uint64_t ms = 1000000;
 
 enum {
-	START_MS = 200,	  /* running, before a task has a home */
+	START_MS = 200,	  /* of run time, or seen for so long, before a task has a home */
 	LOOK_MS = 200,	  /* between looks at a task that is at home */
-	AWAY_MS = 20,	  /* and at one that is not */
-	ACTIVE_MS = 1000, /* not seen for so long before another one: it needs no CPU */
+	AWAY_MS = 20,	  /* and at one that is not; what was counted is good for so long, too */
+	ACTIVE_MS = 1000, /* a task not seen for so long while others were needs no CPU */
+	INTRUDERS = 16,	  /* looked at for one task */
+	QUARTERS = 4,
 };
 
-static void trace(struct nb_engine *e, const struct nb_task *t, int from, uint64_t now_ns)
+static void trace(struct nb_engine *e, const struct nb_task *t, enum nb_event_type type, int from,
+	uint32_t other, uint64_t now_ns)
 {
 	nb_trace(e, &(struct nb_event){.time_ns = now_ns,
-			    .type = NB_EVENT_PREFERRED,
+			    .type = (uint8_t)type,
 			    .mm = t->mm != NULL ? t->mm->id : 0,
 			    .task = t->id,
 			    .node_from = (int16_t)from,
-			    .node_to = t->home});
+			    .node_to = t->home,
+			    .arg = other});
 }
 
 bool nb_home_idle(const struct nb_task *t, uint64_t now_ns)
@@ -27,134 +31,232 @@ bool nb_home_idle(const struct nb_task *t, uint64_t now_ns)
 	return now_ns < t->home_look_ns;
 }
 
+/* ---- who belongs where ---- */
+
+static void leave(struct nb_engine *e, struct nb_task *t)
+{
+	if (t->resident)
+		e->nodes[t->home].residents--;
+	t->resident = false;
+}
+
+static void belong(struct nb_engine *e, struct nb_task *t, int node, uint64_t now_ns)
+{
+	const int from = t->home;
+
+	leave(e, t);
+	t->home = (int16_t)node;
+	t->resident = true;
+	e->nodes[node].residents++;
+	t->away_ns = 0;
+	if (from != node)
+		trace(e, t, NB_EVENT_PREFERRED, from, 0, now_ns);
+}
+
+void nb_home_gone(struct nb_engine *e, struct nb_task *t)
+{
+	leave(e, t);
+}
+
+/* Who was not seen when others were, some time ago, sleeps; a machine that was late saw nobody. */
+static void note_round(struct nb_engine *e, uint64_t now_ns)
+{
+	if (now_ns == e->round_ns)
+		return;
+	e->last_round_ns = e->round_ns;
+	e->round_ns = now_ns;
+}
+
+static void enlist(struct nb_engine *e, struct nb_task *t)
+{
+	struct nb_node_state *here;
+
+	t->next_intruder = 0;
+	t->resident = t->home != NB_NO_NODE && t->seen_ns != 0 &&
+		      t->seen_ns + ACTIVE_MS * ms >= e->last_round_ns;
+	if (!t->resident)
+		return;
+	e->nodes[t->home].residents++;
+	if (t->cpu_node == NB_NO_NODE || t->cpu_node == t->home)
+		return;
+	here = &e->nodes[t->cpu_node];
+	t->next_intruder = here->intruder;
+	here->intruder = t->id;
+}
+
+/* All tasks are looked at, so not often; in between, homes that change are added and taken off. */
+static void count(struct nb_engine *e, uint64_t now_ns)
+{
+	for (unsigned int n = 0; n < e->topo.nr_nodes; n++)
+		e->nodes[n].residents = e->nodes[n].intruder = 0;
+	for (uint32_t i = 0; i < e->tasks.capacity; i++)
+		if (e->tasks.slots[i].value != NULL)
+			enlist(e, e->tasks.slots[i].value);
+	e->homes_counted = true;
+	e->homes_ns = now_ns;
+}
+
+static void count_if_old(struct nb_engine *e, uint64_t now_ns)
+{
+	if (!e->homes_counted || now_ns - e->homes_ns >= AWAY_MS * ms)
+		count(e, now_ns);
+}
+
 /* ---- choosing ---- */
 
-/* Seen by a machine that may itself have been late: what counts is when `t` was seen before. */
-static bool is_active(const struct nb_task *o, const struct nb_task *t)
+/* Tasks that belong there and need a CPU, with `t`. */
+static uint64_t with(const struct nb_engine *e, int node, const struct nb_task *t)
 {
-	return o->home != NB_NO_NODE && o->seen_ns != 0 &&
-	       o->seen_ns + ACTIVE_MS * ms >= t->seen_ns;
+	return e->nodes[node].residents + !(t->resident && t->home == node);
 }
 
-/* Tasks that belong there and need a CPU, but for `t`. */
-static unsigned int others_of(const struct nb_engine *e, int node, const struct nb_task *t)
+/* With `t`, `a` has fewer tasks for its CPUs than `b`. */
+static bool less_loaded(const struct nb_engine *e, const struct nb_task *t, int a, int b)
 {
-	unsigned int n = 0;
-
-	for (uint32_t i = 0; i < e->tasks.capacity; i++) {
-		const struct nb_task *o = e->tasks.slots[i].value;
-
-		n += o != NULL && o != t && o->home == node && is_active(o, t);
-	}
-	return n;
+	return with(e, a, t) * e->topo.nodes[b].nr_cpus < with(e, b, t) * e->topo.nodes[a].nr_cpus;
 }
 
-/* The fewest tasks for its CPUs; the first of equals, and `here` before any of them. */
+/* So that it is worth while to belong there instead: it has room, or is better by a quarter. */
+static bool beats(const struct nb_engine *e, const struct nb_task *t, int node, int here)
+{
+	const uint64_t tasks = with(e, node, t), cpus = e->topo.nodes[node].nr_cpus;
+
+	return cpus > 0 && (tasks <= cpus || tasks * e->topo.nodes[here].nr_cpus * (QUARTERS + 1) <=
+						     with(e, here, t) * cpus * QUARTERS);
+}
+
+/* The first of equals, and `here` where none is much better: its memory may well be here. */
 static int least_loaded(const struct nb_engine *e, const struct nb_task *t, int here)
 {
-	uint64_t least = others_of(e, here, t), cpus = e->topo.nodes[here].nr_cpus;
 	int best = here;
 
-	for (int n = 0; n < (int)e->topo.nr_nodes; n++) {
-		const uint64_t nr = e->topo.nodes[n].nr_cpus;
-		const uint64_t tasks = nr > 0 ? others_of(e, n, t) : 0;
-
-		if (nr == 0 || tasks * cpus >= least * nr)
-			continue;
-		least = tasks;
-		cpus = nr;
-		best = n;
-	}
+	for (int n = 0; n < (int)e->topo.nr_nodes; n++)
+		if (beats(e, t, n, here) && less_loaded(e, t, n, best))
+			best = n;
 	return best;
 }
 
 static void settle(struct nb_engine *e, struct nb_task *t, int cpu_node, uint64_t now_ns)
 {
-	const int from = t->home;
+	int home = cpu_node;
 
-	t->home = (int16_t)cpu_node;
-	if (others_of(e, cpu_node, t) >= e->topo.nodes[cpu_node].nr_cpus)
-		t->home = (int16_t)least_loaded(e, t, cpu_node);
-	t->away_ns = 0;
-	if (t->home != from)
-		trace(e, t, from, now_ns);
+	count_if_old(e, now_ns);
+	if (with(e, cpu_node, t) > e->topo.nodes[cpu_node].nr_cpus)
+		home = least_loaded(e, t, cpu_node);
+	belong(e, t, home, now_ns);
 }
 
 /* ---- going home ---- */
 
-/* A task that runs where `t` belongs and does not belong there; best of all one that belongs here.
- */
-static struct nb_task *intruder(const struct nb_engine *e, const struct nb_task *t, int cpu_node)
+static bool intrudes(const struct nb_task *o, const struct nb_task *t)
 {
-	struct nb_task *found = NULL;
-
-	for (uint32_t i = 0; i < e->tasks.capacity; i++) {
-		struct nb_task *o = e->tasks.slots[i].value;
-
-		if (o == NULL || o == t || !is_active(o, t) || o->cpu_node != t->home ||
-			o->home == t->home)
-			continue;
-		if (o->home == cpu_node)
-			return o;
-		found = o;
-	}
-	return found;
+	return o != t && o->resident && o->cpu_node == t->home && o->home != t->home;
 }
 
-static int swap(struct nb_engine *e, struct nb_task *t, int cpu_node)
+/*
+ * A task that runs where `t` belongs and does not belong there; best of all one that belongs here.
+ * It is taken off the list: until the next count nobody else asks for it.
+ */
+static struct nb_task *intruder(struct nb_engine *e, const struct nb_task *t, int cpu_node)
 {
-	struct nb_task *o = intruder(e, t, cpu_node);
-	int err;
+	uint32_t *link = &e->nodes[t->home].intruder, *found = NULL;
+	struct nb_task *o;
 
-	if (o == NULL || e->machine.swap == NULL)
+	for (int i = 0; i < INTRUDERS && *link != 0; i++, link = &o->next_intruder) {
+		o = nb_task_by_id(e, *link);
+		/* Gone, and what came after it is not known any more. */
+		if (o == NULL) {
+			*link = 0;
+			break;
+		}
+		if (intrudes(o, t) && (found == NULL || o->home == cpu_node))
+			found = link;
+		if (found == link && o->home == cpu_node)
+			break;
+	}
+	if (found == NULL)
+		return NULL;
+	o = nb_task_by_id(e, *found);
+	*found = o->next_intruder;
+	return o;
+}
+
+/* What is wrong with the other one says nothing of `t`: it may try again. */
+static int swap(struct nb_engine *e, struct nb_task *t, int cpu_node, uint64_t now_ns)
+{
+	struct nb_task *o;
+
+	if (e->machine.swap == NULL)
 		return -EBUSY;
-	err = e->machine.swap(e->machine.ctx, t->id, o->id);
-	if (err != 0)
-		return err;
+	count_if_old(e, now_ns);
+	o = intruder(e, t, cpu_node);
+	if (o == NULL || e->machine.swap(e->machine.ctx, t->id, o->id) != 0)
+		return -EBUSY;
 	o->cpu_node = (int16_t)cpu_node;
 	e->counters.numa_task_swaps++;
+	trace(e, t, NB_EVENT_TASK_SWAP, cpu_node, o->id, now_ns);
 	return 0;
 }
 
-static int go(struct nb_engine *e, struct nb_task *t, int cpu_node)
+/* Many tasks may wait for one node: it is asked for by the first of them. */
+static int run_at_home(struct nb_engine *e, const struct nb_task *t, uint64_t now_ns)
+{
+	struct nb_node_state *home = &e->nodes[t->home];
+	int err;
+
+	if (home->full && now_ns - home->full_ns < AWAY_MS * ms)
+		return -EBUSY;
+	err = e->machine.run_on(e->machine.ctx, t->id, t->home);
+	home->full = err == -EBUSY;
+	home->full_ns = now_ns;
+	return err;
+}
+
+static int go(struct nb_engine *e, struct nb_task *t, int cpu_node, uint64_t now_ns)
 {
 	int err;
 
 	if (e->machine.run_on == NULL)
 		return -EINVAL;
-	err = e->machine.run_on(e->machine.ctx, t->id, t->home);
+	err = run_at_home(e, t, now_ns);
 	if (err == -EBUSY || err == -EAGAIN)
-		return swap(e, t, cpu_node);
-	e->counters.numa_task_moves += err == 0;
-	return err;
+		return swap(e, t, cpu_node, now_ns);
+	if (err != 0)
+		return err;
+	e->counters.numa_task_moves++;
+	trace(e, t, NB_EVENT_TASK_MOVE, cpu_node, 0, now_ns);
+	return 0;
 }
 
 /* The node would have no more tasks than CPUs, or no more for its CPUs than the one given up. */
-static bool has_room(const struct nb_engine *e, const struct nb_task *t, int node)
+static bool has_room(struct nb_engine *e, const struct nb_task *t, int node, uint64_t now_ns)
 {
-	const uint64_t here = others_of(e, node, t) + 1, cpus = e->topo.nodes[node].nr_cpus;
-	const uint64_t home = others_of(e, t->home, t) + 1;
+	count_if_old(e, now_ns);
+	return with(e, node, t) <= e->topo.nodes[node].nr_cpus || !less_loaded(e, t, t->home, node);
+}
 
-	return here <= cpus || here * e->topo.nodes[t->home].nr_cpus <= home * cpus;
+/* Time in which it did not run does not count: nobody kept it away. */
+static bool kept_away(const struct nb_engine *e, struct nb_task *t, uint64_t now_ns)
+{
+	if (t->away_ns == 0 || now_ns - t->seen_ns > ACTIVE_MS * ms)
+		t->away_ns = now_ns;
+	return now_ns - t->away_ns > (uint64_t)nb_tune(&e->config, NB_TUNE_HOME_PATIENCE_MS) * ms;
 }
 
 static void come_home(struct nb_engine *e, struct nb_task *t, int cpu_node, uint64_t now_ns)
 {
-	const uint64_t patience = (uint64_t)nb_tune(&e->config, NB_TUNE_HOME_PATIENCE_MS) * ms;
-	const int err = go(e, t, cpu_node);
+	int err;
 
+	if (kept_away(e, t, now_ns) && has_room(e, t, cpu_node, now_ns)) {
+		belong(e, t, cpu_node, now_ns);
+		return;
+	}
+	err = go(e, t, cpu_node, now_ns);
 	if (err == 0)
 		t->cpu_node = t->home;
-	if (t->away_ns == 0)
-		t->away_ns = now_ns;
 	/* Who may not go where it belongs belongs where it may be. */
-	if (err == -EINVAL || (now_ns - t->away_ns > patience && has_room(e, t, cpu_node))) {
-		const int from = t->home;
-
-		t->home = (int16_t)cpu_node;
-		t->away_ns = 0;
-		trace(e, t, from, now_ns);
-	}
+	if (err == -EINVAL)
+		belong(e, t, cpu_node, now_ns);
 }
 
 static void look(struct nb_engine *e, struct nb_task *t, int cpu_node, uint64_t now_ns)
@@ -170,20 +272,63 @@ static void look(struct nb_engine *e, struct nb_task *t, int cpu_node, uint64_t 
 	come_home(e, t, cpu_node, now_ns);
 }
 
-void nb_home_tick(struct nb_engine *e, struct nb_task *t, int cpu_node, uint64_t now_ns)
+int nb_home_tick(
+	struct nb_engine *e, struct nb_task *t, uint64_t runtime_ns, int cpu_node, uint64_t now_ns)
 {
 	if (!nb_has(&e->config, NB_MECH_HOME_NODE) || nb_home_idle(t, now_ns) ||
 		e->topo.nodes[cpu_node].nr_cpus == 0)
-		return;
+		return cpu_node;
+	note_round(e, now_ns);
 	t->cpu_node = (int16_t)cpu_node;
 	if (t->first_seen_ns == 0)
 		t->first_seen_ns = now_ns;
-	if (now_ns - t->first_seen_ns >= START_MS * ms)
+	if (runtime_ns >= START_MS * ms || now_ns - t->first_seen_ns >= START_MS * ms)
 		look(e, t, cpu_node, now_ns);
 	t->seen_ns = now_ns;
+	return t->cpu_node;
 }
 
 void nb_task_sleeps(struct nb_task *t)
 {
 	t->seen_ns = 0;
+	if (t->mm != NULL)
+		leave(t->mm->engine, t);
+}
+
+/* ---- checking ---- */
+
+static const char *check_task(const struct nb_engine *e, const struct nb_task *t)
+{
+	if (t->home == NB_NO_NODE)
+		return t->resident ? "home: a resident without a home" : NULL;
+	if (!nb_node_exists(e, t->home) || e->topo.nodes[t->home].nr_cpus == 0)
+		return "home: where no CPU is";
+	return NULL;
+}
+
+static uint32_t residents(const struct nb_engine *e, int node)
+{
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < e->tasks.capacity; i++) {
+		const struct nb_task *t = e->tasks.slots[i].value;
+
+		n += t != NULL && t->resident && t->home == node;
+	}
+	return n;
+}
+
+const char *nb_home_check(const struct nb_engine *e)
+{
+	for (uint32_t i = 0; i < e->tasks.capacity; i++) {
+		const struct nb_task *t = e->tasks.slots[i].value;
+		const char *wrong = t != NULL ? check_task(e, t) : NULL;
+
+		if (wrong != NULL)
+			return wrong;
+	}
+	for (int n = 0; n < (int)e->topo.nr_nodes; n++)
+		if (residents(e, n) != e->nodes[n].residents)
+			return "home: wrong number of residents";
+	return NULL;
 }

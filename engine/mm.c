@@ -158,13 +158,13 @@ struct nb_vma *nb_vma_map(struct nb_engine *e, struct nb_mm *mm, uint64_t start,
 	if (vma == NULL)
 		return NULL;
 	vma->flags = flags;
-	mm->maps++;
 	if (nb_pages_init(e, &vma->pages, start, end) != 0) {
 		nb_free(e, vma, sizeof(*vma));
 		return NULL;
 	}
 	nb_pool_refill(e, &e->pool);
 	insert(mm, nb_mm_index(mm, start), vma);
+	mm->maps++;
 	trace_mm(mm, NB_EVENT_VMA_MAP, start, end - start, flags, now_ns);
 	return vma;
 }

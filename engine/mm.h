@@ -37,12 +37,14 @@ struct nb_mm {
 	uint32_t nr_tasks;
 	struct nb_vma **vmas; /* [nr_vmas], ascending, not overlapping */
 	uint32_t nr_vmas, max_vmas;
-	uint32_t scan_seq;     /* passes through the address space */
-	uint64_t scan_offset;  /* where the next window begins */
-	uint64_t next_scan_j;  /* jiffies: no scan before */
-	uint64_t next_reset_j; /* jiffies: after this, the scan period starts afresh */
-	uint64_t next_fresh_j; /* jiffies: new VMAs hurry no scan before */
-	uint32_t maps;	       /* VMAs mapped so far */
+	uint32_t scan_seq;	/* passes through the address space */
+	uint64_t scan_offset;	/* where the next window begins */
+	uint64_t next_scan_j;	/* jiffies: no scan before */
+	uint64_t next_reset_j;	/* jiffies: after this, the scan period starts afresh */
+	uint64_t next_hurry_ns; /* new VMAs set no scan period back before */
+	uint32_t maps;		/* VMAs mapped so far */
+	uint32_t maps_hurried; /* of them, when scan periods were last set back, or not yet grown */
+	uint32_t hurries;      /* how often they were */
 	int16_t first_node;    /* the node its tasks ran on at first, or one of the above */
 	bool told_disabled;    /* a DISABLED skip was traced since balancing went off */
 };

@@ -10,6 +10,8 @@ enum {
 	COST_TIMES = 32,     /* scans take one part in so many of a task's run time at most */
 };
 
+#define MS UINT64_C(1000000)
+
 /* One run of the scanner. */
 struct scan {
 	struct nb_engine *e;
@@ -28,6 +30,11 @@ struct scan {
 static uint64_t min_u64(uint64_t a, uint64_t b)
 {
 	return a < b ? a : b;
+}
+
+static uint64_t max_u64(uint64_t a, uint64_t b)
+{
+	return a > b ? a : b;
 }
 
 /* ---- arming ---- */
@@ -208,6 +215,8 @@ static int spare_node(const struct scan *s)
 {
 	if (s->mm->nr_tasks != 1 || !nb_has(&s->e->config, NB_MECH_SCAN_SINGLE_LOCAL))
 		return NB_NO_NODE;
+	if (nb_has(&s->e->config, NB_MECH_HOME_NODE) && s->task->home != NB_NO_NODE)
+		return s->task->home;
 	return s->task->cpu_node;
 }
 
@@ -271,9 +280,12 @@ static void scan_vma(struct scan *s, struct nb_vma *vma)
 			scan_piece(s, vma);
 }
 
+/* While the first pass lasts scan periods are at their start: what was mapped meanwhile needs no
+ * hurry. */
 static void end_pass(struct nb_mm *mm)
 {
-	mm->scan_seq++;
+	if (mm->scan_seq++ == 0)
+		mm->maps_hurried = mm->maps;
 	mm->scan_offset = 0;
 }
 
@@ -411,6 +423,19 @@ static bool period_over(const struct nb_task *t, uint64_t runtime_ns)
 	       runtime_ns - t->node_stamp_ns > t->scan_period_ms * UINT64_C(1000000);
 }
 
+static bool hurry_due(const struct nb_mm *mm, uint64_t now_ns)
+{
+	return mm->scan_seq > 0 && mm->maps_hurried != mm->maps && now_ns >= mm->next_hurry_ns;
+}
+
+static void begin_hurry(const struct scan *s)
+{
+	s->mm->maps_hurried = s->mm->maps;
+	s->mm->hurries++;
+	s->mm->next_hurry_ns = s->now_ns + s->e->rules.period_max_ms * MS;
+	s->mm->next_scan_j = nb_jiffies(&s->e->rules, s->now_ns);
+}
+
 bool nb_task_tick_idle(const struct nb_task *t, uint64_t runtime_ns, uint64_t now_ns)
 {
 	const struct nb_mm *mm = t->mm;
@@ -421,31 +446,35 @@ bool nb_task_tick_idle(const struct nb_task *t, uint64_t runtime_ns, uint64_t no
 		return mm->told_disabled;
 	if (nb_has(&mm->engine->config, NB_MECH_HOME_NODE) && !nb_home_idle(t, now_ns))
 		return false;
-	if (nb_has(&mm->engine->config, NB_MECH_SCAN_NEW_VMA) && t->maps_seen != mm->maps)
+	if (nb_has(&mm->engine->config, NB_MECH_SCAN_NEW_VMA) &&
+		(t->hurries != mm->hurries || hurry_due(mm, now_ns)))
 		return false;
 	return !period_over(t, runtime_ns);
 }
 
 /*
- * New memory is looked at soon, whatever was found of the old; but who maps and unmaps all the time
- * gets no scans beyond the usual ones.
+ * New memory is looked at soon, whatever was found of the old. Whose turn the next scan is can't be
+ * known, so all tasks begin anew. Who maps and unmaps all the time makes them do so once in the
+ * longest scan period.
  */
 static void hurry(const struct scan *s, uint64_t runtime_ns)
 {
+	const uint64_t period = nb_scan_start_ms(s->e, s->task);
 	struct nb_task *t = s->task;
-	const uint64_t now_j = nb_jiffies(&s->e->rules, s->now_ns);
-	const uint32_t period = nb_scan_start_ms(s->e, t);
 
-	if (!nb_has(&s->e->config, NB_MECH_SCAN_NEW_VMA) || t->maps_seen == s->mm->maps)
+	if (!nb_has(&s->e->config, NB_MECH_SCAN_NEW_VMA))
 		return;
-	t->maps_seen = s->mm->maps;
-	if (t->node_stamp_ns == 0 || now_j < s->mm->next_fresh_j)
+	if (hurry_due(s->mm, s->now_ns))
+		begin_hurry(s);
+	if (t->hurries == s->mm->hurries)
 		return;
-	nb_task_set_period(s->e, t, period, s->now_ns);
-	if (runtime_ns > period * UINT64_C(1000000))
-		t->node_stamp_ns = runtime_ns - period * UINT64_C(1000000);
-	s->mm->next_scan_j = now_j;
-	s->mm->next_fresh_j = now_j + nb_msecs_to_jiffies(&s->e->rules, s->e->rules.period_max_ms);
+	t->hurries = s->mm->hurries;
+	if (t->node_stamp_ns == 0)
+		return;
+	nb_task_set_period(s->e, t, (uint32_t)period, s->now_ns);
+	/* Due at once, and what was run beyond it does not count. */
+	if (runtime_ns > period * MS)
+		t->node_stamp_ns = max_u64(t->node_stamp_ns, runtime_ns - period * MS - 1);
 }
 
 /* Said once per address space: nothing will be scanned until somebody switches it on. */
@@ -486,7 +515,7 @@ void nb_task_tick(
 		return;
 	}
 	t->mm->told_disabled = false;
-	nb_home_tick(e, t, cpu_node, now_ns);
+	cpu_node = nb_home_tick(e, t, runtime_ns, cpu_node, now_ns);
 	hurry(&s, runtime_ns);
 	period_ms = t->scan_period_ms;
 	if (!period_over(t, runtime_ns))

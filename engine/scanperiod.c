@@ -132,28 +132,59 @@ static uint32_t clamp_ms(int64_t ms, uint32_t min, uint32_t max)
 	return ms > max ? max : (uint32_t)ms;
 }
 
-/* Nothing of interest was found, or moves fail: look again later, all of the address space. */
-static void slow_down(struct nb_engine *e, struct nb_task *t, uint64_t now_ns)
+static void double_period(struct nb_engine *e, struct nb_task *t, uint64_t now_ns)
 {
 	const uint64_t twice = (uint64_t)t->scan_period_ms * 2;
 
 	nb_task_set_period(
 		e, t, twice < t->period_max_ms ? (uint32_t)twice : t->period_max_ms, now_ns);
+}
+
+/* Nothing of interest was found, or moves fail: look again later, all of the address space. */
+static void slow_down(struct nb_engine *e, struct nb_task *t, uint64_t now_ns)
+{
+	double_period(e, t, now_ns);
 	t->mm->next_scan_j =
 		nb_jiffies(&e->rules, now_ns) + nb_msecs_to_jiffies(&e->rules, t->scan_period_ms);
 }
 
-/* By what the faults of a sequence found, and nothing else. */
+static bool in_three_of_ten(uint64_t part, uint64_t all)
+{
+	return part > 0 && part * SLOTS >= all * RESTART;
+}
+
+/*
+ * Afresh when much is far from home. Where that moves little, as with pages that many nodes use, it
+ * is tried once, since a page may have to be met twice before it moves; then it is as if all were
+ * in place.
+ */
+static bool starts_afresh(struct nb_task *t)
+{
+	const uint64_t *l = t->locality;
+	const uint64_t all = l[NB_LOCAL] + l[NB_REMOTE];
+	const uint64_t moved = l[NB_MOVED] > l[NB_FAILED] ? l[NB_MOVED] - l[NB_FAILED] : 0;
+	const bool far = in_three_of_ten(l[NB_REMOTE], all);
+	const bool tried = t->hurried_in_vain;
+
+	t->hurried_in_vain = far && !in_three_of_ten(moved, all);
+	return far && !(tried && t->hurried_in_vain);
+}
+
+/* By what the faults of a sequence found, and nothing else. One task that finds memory far away is
+ * enough to scan; many that do not must not keep it from that. */
 static void double_or_restart(struct nb_engine *e, struct nb_task *t, uint64_t now_ns)
 {
-	const uint64_t local = t->locality[NB_LOCAL], remote = t->locality[NB_REMOTE];
+	const uint64_t now_j = nb_jiffies(&e->rules, now_ns);
 
+	if (starts_afresh(t)) {
+		nb_task_set_period(e, t, nb_scan_min_ms(e, t), now_ns);
+		if (t->mm->next_scan_j > now_j)
+			t->mm->next_scan_j = now_j;
+	} else {
+		double_period(e, t, now_ns);
+	}
 	for (int i = 0; i < NB_NR_LOCALITIES; i++)
 		t->locality[i] = 0;
-	if (remote * SLOTS >= (local + remote) * RESTART && remote > 0)
-		nb_task_set_period(e, t, nb_scan_min_ms(e, t), now_ns);
-	else
-		slow_down(e, t, now_ns);
 }
 
 void nb_scan_adapt(

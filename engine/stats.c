@@ -65,7 +65,8 @@ void nb_numa_fault(
 
 	if (t->mm == NULL || v.why == NB_WHY_SPLIT)
 		return;
-	t->cpu_node = f->cpu_node;
+	if (!nb_has(&e->config, NB_MECH_HOME_NODE))
+		t->cpu_node = f->cpu_node;
 	e->recent[t->id % NB_CPUPID_PIDS] = t;
 	priv = is_private(e, f, last, t);
 	local = counts_as_local(e, f, priv);
@@ -74,6 +75,7 @@ void nb_numa_fault(
 	t->faults[nb_stat_slot(nr, NB_STAT_MEM_BUFFER, mem_node, priv)] += pages;
 	t->faults[nb_stat_slot(nr, NB_STAT_CPU_BUFFER, f->cpu_node, priv)] += pages;
 	t->locality[local ? NB_LOCAL : NB_REMOTE] += pages;
+	t->locality[NB_MOVED] += v.why == NB_WHY_MOVE ? pages : 0;
 }
 
 void nb_numa_move_failed(struct nb_task *t, uint32_t pages)

@@ -28,7 +28,7 @@ enum nb_stat {
 };
 
 /* In struct nb_task.locality, pages since the scan period was last adapted. */
-enum nb_locality { NB_REMOTE, NB_LOCAL, NB_FAILED, NB_NR_LOCALITIES };
+enum nb_locality { NB_REMOTE, NB_LOCAL, NB_MOVED, NB_FAILED, NB_NR_LOCALITIES };
 
 /* Slot of a count; priv is 0 or 1. */
 static inline size_t nb_stat_slot(unsigned int nr_nodes, enum nb_stat kind, int node, int priv)

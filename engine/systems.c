@@ -158,7 +158,7 @@ static const struct nb_system systems[] = {
 		.adds = B(HOME_NODE) | B(SCAN_NEW_VMA) | B(SCAN_DOUBLE),
 		.drops = B(VMA_PIDS) | B(VMA_SCAN_DELAY) | B(PREFERRED_NODE) |
 			 B(TASK_NUMA_MIGRATE) | B(TASK_SWAP) | B(NUMA_GROUP) | B(GROUP_SPREAD) |
-			 B(SCAN_GROUP) | B(SCAN_RSS) | B(SCAN_SINGLE_LOCAL),
+			 B(SCAN_GROUP) | B(SCAN_RSS),
 		.nr_changes = 4,
 		.changes = {{NB_TUNE_SCAN_DELAY_MS, 500}, {NB_TUNE_SCAN_PERIOD_MIN_MS, 250},
 			{NB_TUNE_SCAN_PERIOD_MAX_MS, 10000}, {NB_TUNE_SCAN_SIZE_MB, 1024}},

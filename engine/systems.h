@@ -131,12 +131,12 @@
 	X(VMA_START_SEQ, vma_start_seq,                                                            \
 		"the two sequences without conditions begin with the VMA, not the address space")  \
 	X(HOME_NODE, home_node,                                                                    \
-		"each task has a home node, from early in its life: its faults count for that "     \
+		"each task has a home node, from early in its life: its faults count for that "    \
 		"node, and it is sent back there")                                                 \
 	X(SCAN_NEW_VMA, scan_new_vma, "a new VMA sets the scan periods back to their start")       \
 	X(SCAN_DOUBLE, scan_double,                                                                \
 		"the scan period doubles while a task's faults find their pages in place, and "    \
-		"is the shortest again when 3 in 10 do not")
+		"is the shortest again when 3 in 10 do not, unless less than that moves")
 
 enum nb_mechanism {
 #define X(NAME, name, text) NB_MECH_##NAME,

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "task.h"
 #include "engine_private.h"
+#include "home.h"
 
 static void trace_task(
 	struct nb_engine *e, const struct nb_task *t, int type, uint32_t arg, uint64_t now_ns)
@@ -54,7 +55,7 @@ struct nb_task *nb_task_new(struct nb_engine *e, struct nb_mm *mm, uint32_t id, 
 	t->id = id;
 	t->scan_period_ms = first_period(e);
 	t->scan_seq = mm->scan_seq;
-	t->maps_seen = mm->maps;
+	t->hurries = mm->hurries;
 	t->preferred = t->cpu_node = t->home = NB_NO_NODE;
 	if (nb_stats_init(e, t) != 0 || nb_groups_grow(e) != 0 ||
 		nb_idmap_add(e, &e->tasks, id, t) != 0) {
@@ -73,6 +74,7 @@ void nb_task_gone(struct nb_engine *e, struct nb_task *t, uint64_t now_ns)
 	if (t->mm != NULL)
 		t->mm->nr_tasks--;
 	nb_group_leave(e, t);
+	nb_home_gone(e, t);
 	nb_idmap_remove(&e->tasks, t->id);
 	nb_groups_shrink(e);
 	nb_task_free(e, t);

@@ -26,13 +26,16 @@ struct nb_task {
 	uint64_t retry_j;	/* jiffies: not placed again before */
 	uint32_t scan_seq;	/* of the address space, when its faults were last entered */
 	uint32_t period_max_ms;
-	uint32_t deferred;  /* shared faults that are to move nothing */
-	int16_t preferred;  /* node, or NB_NO_NODE */
-	int16_t cpu_node;   /* where it was last seen, or NB_NO_NODE */
-	int16_t home;	    /* where it belongs, or NB_NO_NODE */
-	uint32_t maps_seen; /* of the address space's maps */
+	uint32_t deferred;	/* shared faults that are to move nothing */
+	int16_t preferred;	/* node, or NB_NO_NODE */
+	int16_t cpu_node;	/* where it was last seen, or NB_NO_NODE */
+	int16_t home;		/* where it belongs, or NB_NO_NODE */
+	bool resident;		/* counted among those of its home; it ran lately */
+	bool hurried_in_vain;	/* scan_double: faults far from home that may not move */
+	uint32_t next_intruder; /* id of the next one on the node it runs on, 0 = none */
+	uint32_t hurries;	/* of the address space, when its scan period was last set back */
 	uint64_t first_seen_ns;
-	uint64_t seen_ns;      /* running, last */
+	uint64_t seen_ns;      /* running, last; 0 = it sleeps */
 	uint64_t home_look_ns; /* not looked at before */
 	uint64_t away_ns;      /* away from home since; 0 = at home */
 };

@@ -314,6 +314,7 @@ static int tm_run_on(void *ctx, uint32_t task, int node)
 	if (task == 0 || node < 0 || node >= (int)m->topo.nr_nodes ||
 		m->topo.nodes[node].nr_cpus == 0)
 		broke(m, "a task to run where no CPU is");
+	m->asked_run_ons++;
 	if (m->refuse_run_on != 0)
 		return -m->refuse_run_on;
 	m->nr_run_ons++;
@@ -380,7 +381,7 @@ void tm_init(struct tm *m, const char *system, unsigned int nr)
 		sizeof(*m) - offsetof(struct tm, refuse_arm));
 	m->nr_arms = m->nr_moves = m->nr_splits = m->nr_events = 0;
 	m->last_split_kept_armed = false;
-	m->nr_run_ons = m->nr_swaps = m->nr_prefers = 0;
+	m->nr_run_ons = m->nr_swaps = m->nr_prefers = m->asked_run_ons = 0;
 	m->topo = (struct nb_topology){.nr_nodes = nr,
 		.nodes = m->nodes,
 		.cpu_node = m->cpu_node,

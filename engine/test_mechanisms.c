@@ -619,6 +619,52 @@ static uint64_t late_and_untouched(struct world *w)
 	return scans_of(w, W_BASE + second, W_HUGE);
 }
 
+/* ---- numabal ---- */
+
+/* Long on node 1, and for once on node 0, it touches a page there. */
+static uint64_t away_from_home(struct world *w)
+{
+	w_scan(w, 1);
+	w_fill(w, W_BASE, W_HUGE, false);
+	return (uint64_t)w_fault(w, W_BASE, 0);
+}
+
+static void run_on_node_0(struct world *w, uint64_t ms)
+{
+	for (uint64_t i = 0; i < ms; i += 4) {
+		w->m->now_ns += 4 * MS;
+		w_tick(w, w->t, w->m->now_ns, 0);
+	}
+}
+
+/* Half of a scan period of 10 s is over when another VMA is mapped: whether a second later it was
+ * scanned. */
+static uint64_t vma_in_a_long_period(struct world *w)
+{
+	w_fill(w, W_BASE, W_HUGE, false);
+	run_on_node_0(w, 3000);
+	nb_task_set_period(w->m->e, w->t, 10000, w->m->now_ns);
+	run_on_node_0(w, 5000);
+	w_fill(w, W_BASE + second, W_HUGE, false);
+	run_on_node_0(w, 1000);
+	return scans_of(w, W_BASE + second, W_HUGE) > 0;
+}
+
+/*
+ * The scan period, 250 ms at first, after a sequence without faults, which doubles it in any case,
+ * and one whose faults are all private and local: doubled again, or 3 slots of 50 ms longer.
+ */
+static uint64_t period_after_local_faults(struct world *w)
+{
+	w_fill(w, W_BASE, W_HUGE, false);
+	w_scan(w, 0);
+	for (uint64_t i = 0; i < 20; i++)
+		w_fault(w, W_BASE + i * W_PAGE, 0);
+	w_scan(w, 0);
+	w_fault(w, W_BASE, 0);
+	return nb_task_scan_period_ms(w->t);
+}
+
 /* ---- the table ---- */
 
 #define T(NAME, run, on, off, ...)                                                                 \
@@ -693,6 +739,9 @@ static const struct mechanism_test tests[] = {
 	T(VMA_FORCE, untouched_vma, 4, 2, "linux-6.7", NULL, 2),
 	T(VMA_STARVING, untouched_vma, 3, 2, "linux-6.12", "vma_force=off", 2),
 	T(VMA_START_SEQ, late_and_untouched, 1, 0, "linux-6.8", "vma_force=off", 2),
+	T(HOME_NODE, away_from_home, NB_WHY_MOVE, NB_WHY_IN_PLACE, "numabal", NULL, 2),
+	T(SCAN_NEW_VMA, vma_in_a_long_period, 1, 0, "numabal", NULL, 2),
+	T(SCAN_DOUBLE, period_after_local_faults, 1000, 650, "numabal", NULL, 2),
 };
 
 enum {

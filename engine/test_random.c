@@ -6,6 +6,7 @@
  * is exceeded.
  */
 #include "test_world.h"
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 #include "mm.h"
@@ -30,7 +31,7 @@ struct run {
 	struct tm *m;
 	uint64_t x; /* the random state */
 	struct proc procs[MAX_MMS];
-	uint32_t next_id;
+	uint32_t next_id, next_task;
 	uint64_t runtime_ns;
 	/* migration windows, kept again from the moves seen: pages since the window of each node
 	 * began */
@@ -174,7 +175,7 @@ static void new_proc(struct run *r, struct proc *p)
 	for (uint64_t a = 0; a < AREAS_PER_MM; a++)
 		tm_add_area(r->m, p->id, area_start(p, a), AREA_BLOCKS * W_HUGE);
 	for (uint32_t i = 0; i < TASKS_PER_MM; i++)
-		p->tasks[i] = nb_task_new(r->m->e, p->mm, p->id * 16 + i, r->m->now_ns);
+		p->tasks[i] = nb_task_new(r->m->e, p->mm, ++r->next_task, r->m->now_ns);
 }
 
 static void end_proc(struct run *r, struct proc *p)
@@ -191,6 +192,25 @@ static void replace_proc(struct run *r, struct proc *p)
 		return;
 	end_proc(r, p);
 	new_proc(r, p);
+}
+
+static void replace_task(struct run *r, struct proc *p)
+{
+	struct nb_task **t = &p->tasks[rnd(r, TASKS_PER_MM)];
+
+	nb_task_gone(r->m->e, *t, r->m->now_ns);
+	*t = nb_task_new(r->m->e, p->mm, ++r->next_task, r->m->now_ns);
+	assert_non_null(*t);
+}
+
+/* Whether tasks may be moved, from now on. */
+static void change_answers(struct run *r, struct proc *p)
+{
+	static const int run_on[] = {0, 0, EBUSY, EAGAIN, EINVAL}, swap[] = {0, 0, EINVAL};
+
+	(void)p;
+	r->m->refuse_run_on = run_on[rnd(r, sizeof(run_on) / sizeof(run_on[0]))];
+	r->m->refuse_swap = swap[rnd(r, sizeof(swap) / sizeof(swap[0]))];
 }
 
 static void watermark(struct run *r, struct proc *p)
@@ -226,7 +246,8 @@ typedef void (*step_fn)(struct run *r, struct proc *p);
 
 static const step_fn steps[] = {populate, populate, map_area, map_area, unmap_some, drop_some,
 	set_policy, touch_some, touch_some, touch_some, touch_some, odd_fault, share_some,
-	tick_some, tick_some, tick_some, finish_moves, replace_proc, watermark, huge_events};
+	tick_some, tick_some, tick_some, finish_moves, replace_proc, watermark, huge_events,
+	replace_task, change_answers};
 
 /* ---- what must hold after each ---- */
 
@@ -333,10 +354,12 @@ static void begin(struct run *r, const char *system, uint64_t seed)
 		new_proc(r, &r->procs[i]);
 }
 
-static void one_run(const char *system, uint64_t seed, bool toggles)
+/* Returns how many pages moved. */
+static uint64_t one_run(const char *system, uint64_t seed, bool toggles)
 {
 	struct run r;
 	const char *wrong = NULL;
+	uint64_t moved;
 	int step;
 
 	begin(&r, system, seed);
@@ -355,15 +378,17 @@ static void one_run(const char *system, uint64_t seed, bool toggles)
 	if (wrong != NULL)
 		fail_msg("%s, seed %llu, step %d: %s", system, (unsigned long long)seed, step,
 			wrong);
+	moved = nb_engine_counters(r.m->e)->numa_pages_migrated;
 	/* A run that does nothing would prove nothing. */
 	if (nb_has(&r.m->config, NB_MECH_BALANCING)) {
 		assert_true(nb_engine_counters(r.m->e)->numa_hint_faults > 1000);
-		assert_true(nb_engine_counters(r.m->e)->numa_pages_migrated > 0);
+		assert_true(moved > 0 || toggles);
 	}
 	wrong = tm_stop(r.m);
 	free(r.m);
 	if (wrong != NULL)
 		fail_msg("%s, seed %llu, at the end: %s", system, (unsigned long long)seed, wrong);
+	return moved;
 }
 
 static void every_row_survives_random_events(void **state)
@@ -374,11 +399,20 @@ static void every_row_survives_random_events(void **state)
 			one_run(nb_system_name(nb_system_at(i)), seed, false);
 }
 
+static void switched_at_any_time(const char *system)
+{
+	uint64_t moved = 0;
+
+	for (uint64_t seed = 100; seed < 100 + SEEDS; seed++)
+		moved += one_run(system, seed, true);
+	assert_true(moved > 0);
+}
+
 static void mechanisms_may_be_switched_at_any_time(void **state)
 {
 	(void)state;
-	for (uint64_t seed = 100; seed < 100 + SEEDS; seed++)
-		one_run("balancenuma-v8", seed, true);
+	switched_at_any_time("balancenuma-v8");
+	switched_at_any_time("numabal");
 }
 
 /* The same events give the same requests, bit for bit. */

@@ -33,7 +33,7 @@ static void rows_are_there_in_order(void **state)
 {
 	static const char *const names[] = {"none", "moron", "thpmigrate-v5", "adaptscan-v5",
 		"delaystart-v5", "balancenuma-v8", "linux-3.13", "linux-6.4", "linux-6.7",
-		"linux-6.8", "linux-6.12"};
+		"linux-6.8", "linux-6.12", "numabal"};
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
@@ -113,6 +113,19 @@ static void mainline_rows_have_what_their_releases_bring(void **state)
 	assert_int_equal(tune("linux-6.8", NB_TUNE_SCAN_DELAY_MS), 1000);
 	assert_int_equal(tune("linux-6.8", NB_TUNE_SCAN_SIZE_MB), 256);
 	assert_int_equal(tune("linux-6.8", NB_TUNE_MAX_SCAN_WINDOW_MB_S), 2560);
+}
+
+/* What docs/systems.md says of it. */
+static void our_row_has_homes_instead_of_groups(void **state)
+{
+	(void)state;
+	assert_true(has("numabal", NB_MECH_HOME_NODE) && has("numabal", NB_MECH_SCAN_NEW_VMA));
+	assert_true(has("numabal", NB_MECH_SCAN_DOUBLE) && has("numabal", NB_MECH_SCAN_ADAPT));
+	assert_true(has("numabal", NB_MECH_SCAN_SINGLE_LOCAL));
+	assert_false(has("numabal", NB_MECH_NUMA_GROUP) || has("numabal", NB_MECH_PREFERRED_NODE));
+	assert_false(has("numabal", NB_MECH_VMA_PIDS) || has("numabal", NB_MECH_VMA_SCAN_DELAY));
+	assert_false(has("linux-6.12", NB_MECH_HOME_NODE));
+	assert_int_equal(tune("numabal", NB_TUNE_HOME_PATIENCE_MS), 10000);
 }
 
 static void rows_have_their_tunables(void **state)
@@ -298,6 +311,7 @@ int main(void)
 		cmocka_unit_test(rows_have_what_their_patches_bring),
 		cmocka_unit_test(rows_have_their_tunables),
 		cmocka_unit_test(mainline_rows_have_what_their_releases_bring),
+		cmocka_unit_test(our_row_has_homes_instead_of_groups),
 		cmocka_unit_test(names_are_complete_and_unlike),
 		cmocka_unit_test(mechanisms_are_switched_by_name),
 		cmocka_unit_test(tunables_take_their_range),

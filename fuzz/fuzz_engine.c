@@ -165,6 +165,10 @@ static void watermark(struct fuzz *f, struct args x)
 
 static void trouble(struct fuzz *f, struct args x)
 {
+	static const int run_on[] = {0, EBUSY, EAGAIN, EINVAL};
+
+	f->m->refuse_run_on = run_on[x.b % 4];
+	f->m->refuse_swap = x.b & 4 ? EINVAL : 0;
 	f->m->no_memory = x.a & 1;
 	f->m->refuse_arm = x.a & 2 ? EPERM : 0;
 	f->m->refuse_move = x.a & 4 ? EBUSY : 0;
@@ -203,6 +207,10 @@ static void odd_machine(struct tm *m, uint8_t how)
 		m->config.hz = 1000;
 	if (how & 16)
 		m->machine.trace = NULL;
+	if (how & 32)
+		m->machine.swap = NULL;
+	if (how & 64)
+		m->machine.run_on = NULL;
 	tm_set(m, "scan_size_mb=2");
 	tm_set(m, "ratelimit_mb=1");
 	tm_set(m, "scan_delay_ms=0");
