@@ -288,6 +288,11 @@ int nb_home_tick(
 	return t->cpu_node;
 }
 
+int nb_task_home(const struct nb_task *t, int cpu_node)
+{
+	return t->home != NB_NO_NODE ? t->home : cpu_node;
+}
+
 void nb_task_sleeps(struct nb_task *t)
 {
 	t->seen_ns = 0;

@@ -230,6 +230,8 @@ int nb_first_touch_huge_node(struct nb_engine *e, const struct nb_task *t, const
 void nb_task_tick(
 	struct nb_engine *e, struct nb_task *t, uint64_t runtime_ns, int cpu_node, uint64_t now_ns);
 
+/* The node that the task belongs to, in rows that have homes; else `cpu_node`. */
+int nb_task_home(const struct nb_task *t, int cpu_node);
 /* The task has not run since it was looked at last: it needs no CPU at present. A machine that does
  * not say so is understood by the ticks that do not come. */
 void nb_task_sleeps(struct nb_task *t);
@@ -248,6 +250,7 @@ enum nb_fault_flags {
 	NB_FAULT_LOOKUP = 1 << 4, /* must not disturb: nothing is counted, nothing moves */
 	NB_FAULT_SPURIOUS = 1 << 5, /* another task repaired the entry meanwhile */
 	NB_FAULT_BATCHED = 1 << 6, /* one of the pages of a PMD that was armed as one (pmd_batch) */
+	NB_FAULT_DOUBT = 1 << 7, /* the last ones found the page in place: too little to move it */
 };
 
 struct nb_fault {

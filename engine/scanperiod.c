@@ -4,6 +4,7 @@
 #include "group.h"
 
 enum {
+	STRAGGLERS = 20,
 	SLOTS = 10,    /* parts that ratios and periods are reckoned in */
 	RESTART = 3,   /* of SLOTS: remote faults after which scanning starts afresh */
 	THRESHOLD = 7, /* of SLOTS: above, scanning may slow down */
@@ -132,18 +133,18 @@ static uint32_t clamp_ms(int64_t ms, uint32_t min, uint32_t max)
 	return ms > max ? max : (uint32_t)ms;
 }
 
-static void double_period(struct nb_engine *e, struct nb_task *t, uint64_t now_ns)
+static void lengthen(struct nb_engine *e, struct nb_task *t, uint64_t by_ms, uint64_t now_ns)
 {
-	const uint64_t twice = (uint64_t)t->scan_period_ms * 2;
+	const uint64_t longer = t->scan_period_ms + by_ms;
 
 	nb_task_set_period(
-		e, t, twice < t->period_max_ms ? (uint32_t)twice : t->period_max_ms, now_ns);
+		e, t, longer < t->period_max_ms ? (uint32_t)longer : t->period_max_ms, now_ns);
 }
 
 /* Nothing of interest was found, or moves fail: look again later, all of the address space. */
 static void slow_down(struct nb_engine *e, struct nb_task *t, uint64_t now_ns)
 {
-	double_period(e, t, now_ns);
+	lengthen(e, t, t->scan_period_ms, now_ns);
 	t->mm->next_scan_j =
 		nb_jiffies(&e->rules, now_ns) + nb_msecs_to_jiffies(&e->rules, t->scan_period_ms);
 }
@@ -170,6 +171,14 @@ static bool starts_afresh(struct nb_task *t)
 	return far && !(tried && t->hurried_in_vain);
 }
 
+/* All but one in 20: while more are far away, the next look should not wait twice as long. */
+static bool in_place(const struct nb_task *t)
+{
+	const uint64_t remote = t->locality[NB_REMOTE];
+
+	return remote * STRAGGLERS <= t->locality[NB_LOCAL] + remote;
+}
+
 /* By what the faults of a sequence found, and nothing else. One task that finds memory far away is
  * enough to scan; many that do not must not keep it from that. */
 static void double_or_restart(struct nb_engine *e, struct nb_task *t, uint64_t now_ns)
@@ -181,7 +190,7 @@ static void double_or_restart(struct nb_engine *e, struct nb_task *t, uint64_t n
 		if (t->mm->next_scan_j > now_j)
 			t->mm->next_scan_j = now_j;
 	} else {
-		double_period(e, t, now_ns);
+		lengthen(e, t, in_place(t) ? t->scan_period_ms : t->scan_period_ms / 4, now_ns);
 	}
 	for (int i = 0; i < NB_NR_LOCALITIES; i++)
 		t->locality[i] = 0;

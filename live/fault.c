@@ -13,6 +13,7 @@
 
 enum {
 	BATCH = 64,
+	MOST_TRUST = 4,
 	PAGE_MASK = NB_PAGE_SIZE - 1,
 };
 
@@ -27,8 +28,13 @@ static void count_service(struct nb_guest *g, uint64_t ns)
 		nb_stat_add(&slot->histogram[i], 1);
 }
 
-/* True when it was a hint: a page of ours, touched. */
-static bool resolve(struct nb_agent *a, const struct uffd_msg *m)
+enum answer {
+	NOTHING, /* not a page of ours, or somebody else was faster */
+	TOUCHED, /* a block that was armed whole, for the first time */
+	HINT,
+};
+
+static enum answer resolve(struct nb_agent *a, const struct uffd_msg *m)
 {
 	const int uffd = atomic_load(&a->guest->uffd);
 	const uint64_t page = m->arg.pagefault.address & ~(uint64_t)PAGE_MASK;
@@ -40,12 +46,12 @@ static bool resolve(struct nb_agent *a, const struct uffd_msg *m)
 
 		if (rc == 0 || (whole && rc == -EEXIST)) {
 			nb_stat_add(&s->faults, 1);
-			return true;
+			return whole ? TOUCHED : HINT;
 		}
 	}
 	nb_uffd_wake(uffd, page, page + NB_PAGE_SIZE);
 	nb_stat_add(&s->faults_other, 1);
-	return false;
+	return NOTHING;
 }
 
 static void note_sample(struct nb_agent *a, bool local)
@@ -97,18 +103,31 @@ static bool block_of(struct nb_agent *a, uint64_t addr, uint64_t *block)
 	return ok;
 }
 
-static void settle(struct nb_agent *a, uint64_t block, bool local)
+/*
+ * What this fault says of its block. True: the block was found in place lately, so that one fault
+ * from elsewhere is no reason to move it. A sampled page may be one that its owner hardly uses, and
+ * others as often.
+ */
+static bool settle(struct nb_agent *a, uint64_t block, bool local)
 {
 	struct nb_regions *t = &a->guest->regions;
 	struct nb_signals signals;
 	struct nb_block *b;
+	bool doubt = false;
 
 	if (!nb_lock_try(&t->lock, &signals))
-		return;
+		return false;
 	b = nb_block_at(t, block);
-	if (b != NULL)
+	if (b != NULL) {
 		b->settled = local ? (uint8_t)(b->settled + (b->settled < UINT8_MAX)) : 0;
+		doubt = !local && b->trust > 0;
+		if (local)
+			b->trust = (uint8_t)(b->trust + (b->trust < MOST_TRUST));
+		else
+			b->trust = (uint8_t)(b->trust - (b->trust > 0));
+	}
 	nb_unlock(&t->lock, &signals);
+	return doubt;
 }
 
 static void tell_engine(struct nb_agent *a, const struct nb_sight *s)
@@ -129,8 +148,9 @@ static void tell_engine(struct nb_agent *a, const struct nb_sight *s)
 	if (cpu_node < 0 || page_node < 0)
 		return;
 	note_sample(a, cpu_node == page_node);
-	settle(a, block, cpu_node == page_node);
 	f.task = t->task;
+	if (settle(a, block, nb_task_home(t->task, cpu_node) == page_node))
+		f.flags |= NB_FAULT_DOUBT;
 	f.vma = nb_vma_find(a->mm, block);
 	f.addr = block;
 	f.cpu_node = (int16_t)cpu_node;
@@ -169,10 +189,14 @@ static void resolve_batch(struct nb_agent *a, const struct uffd_msg *m, int n)
 	const uint64_t since = nb_os_now_ns();
 
 	for (int i = 0; i < n; i++) {
-		if (m[i].event != UFFD_EVENT_PAGEFAULT || !resolve(a, &m[i]))
+		const enum answer is =
+			m[i].event == UFFD_EVENT_PAGEFAULT ? resolve(a, &m[i]) : NOTHING;
+
+		if (is == NOTHING)
 			continue;
 		count_service(a->guest, nb_os_now_ns() - since);
-		remember(a, &m[i]);
+		if (is == HINT)
+			remember(a, &m[i]);
 	}
 }
 

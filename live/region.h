@@ -54,6 +54,7 @@ struct nb_block {
 	int16_t node;	 /* index of the node it is thought to be on; NB_NO_NODE = not known */
 	uint8_t armed;	 /* pages armed that nobody touched yet */
 	uint8_t settled; /* faults in a row that found it in place */
+	uint8_t trust;	 /* faults that found it in place, less those that did not; 0 to 4 */
 	bool moving;	 /* asked to move, and not yet done */
 	bool whole;	 /* every page of it is armed: the first touch maps them all again */
 };

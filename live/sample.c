@@ -268,8 +268,27 @@ static void arm_run(struct nb_agent *a, struct nb_region *r)
 		nb_stat_add(&nb_guest_stats(a->guest)->armed, present);
 }
 
-/* The first touch of any of its pages, odd ends included, maps a block and what goes with it. Who
- * has the lock may be long about it: then this page alone is mapped. */
+/*
+ * One page, chosen at random, stays armed, and who touches that one counts. The first touch says
+ * little: right after a run was armed those who use it most are the first to wait, and others come
+ * by meanwhile.
+ */
+static uint64_t map_but_one(struct nb_agent *a, const struct nb_region *r, uint64_t start,
+	uint64_t end, uint64_t touched)
+{
+	const int uffd = atomic_load(&a->guest->uffd),
+		  fd = a->guest->regions.backing[r->backing].fd;
+	const uint64_t pages = (end - start) >> NB_PAGE_SHIFT;
+	const uint64_t one = start + (nb_agent_random(a) % pages << NB_PAGE_SHIFT);
+
+	if (one == touched)
+		return nb_backing_map_present(uffd, r, fd, start, end);
+	return nb_backing_map_present(uffd, r, fd, start, one) +
+	       nb_backing_map_present(uffd, r, fd, one + NB_PAGE_SIZE, end);
+}
+
+/* The first touch of any of its pages maps a block. Who has the lock may be long about it: then
+ * this page alone is mapped. */
 bool nb_sample_disarm(struct nb_agent *a, uint64_t page)
 {
 	struct nb_regions *t = &a->guest->regions;
@@ -291,9 +310,9 @@ bool nb_sample_disarm(struct nb_agent *a, uint64_t page)
 
 		whole = true;
 		b->whole = false;
-		pages = nb_backing_map_present(atomic_load(&a->guest->uffd), r,
-			t->backing[r->backing].fd, start > r->start ? start : r->start,
-			start + NB_HUGE_SIZE < r->end ? start + NB_HUGE_SIZE : r->end);
+		b->armed = 1;
+		pages = map_but_one(a, r, start > r->start ? start : r->start,
+			start + NB_HUGE_SIZE < r->end ? start + NB_HUGE_SIZE : r->end, page);
 	}
 	nb_unlock(&t->lock, &signals);
 	if (pages >= NB_HUGE_PAGES / 2)
