@@ -28,9 +28,10 @@ enum {
 	MOST_ARMED = 16,     /* pages of a block that nobody touched */
 	PATIENCE = 8,	     /* scans, about, until an untouched one gets company */
 	DUTY = 5,	     /* arming takes at most one part in so many of the time */
-	RUN = 32,	     /* blocks armed whole in one call */
-	MAP_NS = 1000,	     /* mapping a page again, of many, until it was measured */
-	MEASURE = 16,	     /* of so many slices one begins with a single page */
+	RUN = 128,	     /* blocks armed whole in one call */
+	MOST_PAUSE_NS = 200000000,
+	MAP_NS = 1000, /* mapping a page again, of many, until it was measured */
+	MEASURE = 16,  /* of so many slices one begins with a single page */
 };
 
 static bool is_mapped(struct nb_agent *a, uint64_t addr)
@@ -328,6 +329,7 @@ void nb_sample_work(struct nb_agent *a)
 	const uint64_t since = nb_os_now_ns(), until = since + SLICE_NS;
 	struct nb_signals signals;
 	bool single = w->turn % MEASURE == 0;
+	uint64_t pause_ns;
 
 	if (w->nr == 0 || since < w->next_ns || atomic_load(&a->guest->uffd) < 0 ||
 		!nb_lock_try(&a->guest->regions.lock, &signals))
@@ -353,5 +355,7 @@ void nb_sample_work(struct nb_agent *a)
 			break;
 	}
 	nb_unlock(&a->guest->regions.lock, &signals);
-	w->next_ns = nb_os_now_ns() + (DUTY - 1) * (nb_os_now_ns() - since);
+	w->next_ns = nb_os_now_ns();
+	pause_ns = (DUTY - 1) * (w->next_ns - since);
+	w->next_ns += pause_ns < MOST_PAUSE_NS ? pause_ns : MOST_PAUSE_NS;
 }
