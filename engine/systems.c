@@ -155,7 +155,7 @@ static const struct nb_system systems[] = {
 			"tasks have homes from the start and memory follows homes, not CPUs: made "
 			"for machines that arm samples",
 		.after = "linux-6.4",
-		.adds = B(HOME_NODE) | B(SCAN_NEW_VMA) | B(SCAN_DOUBLE),
+		.adds = B(HOME_NODE) | B(SCAN_NEW_VMA) | B(SCAN_DOUBLE) | B(SINGLE_MAPPED),
 		.drops = B(VMA_PIDS) | B(VMA_SCAN_DELAY) | B(PREFERRED_NODE) |
 			 B(TASK_NUMA_MIGRATE) | B(TASK_SWAP) | B(NUMA_GROUP) | B(GROUP_SPREAD) |
 			 B(SCAN_GROUP) | B(SCAN_RSS),

@@ -2,6 +2,7 @@
 /* Ticks, periods, windows: when a scan runs, and what it arms. HZ is 250: a jiffy is 4 ms. */
 #include "test_world.h"
 #include <errno.h>
+#include "engine_private.h"
 #include <string.h>
 
 static uint64_t scans(const struct world *w)
@@ -487,6 +488,131 @@ static void idle_ticks_do_nothing(void **state)
 	w_end(&w);
 }
 
+/* ---- numabal ---- */
+
+/* 20 faults by a task of node 1 on pages of node 0 that were not touched before. */
+static void twenty_far(struct world *w, uint64_t which)
+{
+	for (uint64_t i = 0; i < 20; i++)
+		w_fault(w, W_BASE + (which * 20 + i) * W_PAGE, 1);
+}
+
+/* What the faults so far make of the scan period: the first one of the next sequence decides. */
+static uint32_t period_after_sequence(struct world *w)
+{
+	w_scan(w, 1);
+	w_fault(w, W_BASE + 500 * W_PAGE, 1);
+	return nb_task_scan_period_ms(w->t);
+}
+
+/* A machine that moves nothing, then one that does. Each time the longest was 1000 ms. */
+static void what_may_not_move_is_looked_for_again_once(void **state)
+{
+	struct world w = w_begin("numabal", 2);
+
+	(void)state;
+	w_fill(&w, W_BASE, W_HUGE, false);
+	period_after_sequence(&w);
+	w.m->refuse_move = ENOMEM;
+	nb_task_set_period(w.m->e, w.t, 1000, w.m->now_ns);
+	twenty_far(&w, 0);
+	assert_int_equal(period_after_sequence(&w), 250);
+	nb_task_set_period(w.m->e, w.t, 1000, w.m->now_ns);
+	for (uint64_t i = 1; i < 3; i++) {
+		twenty_far(&w, i);
+		assert_int_equal(period_after_sequence(&w), 1000U << i);
+	}
+	w.m->refuse_move = 0;
+	twenty_far(&w, 3);
+	assert_int_equal(period_after_sequence(&w), 250);
+	w_end(&w);
+}
+
+static void run_both(struct world *w, struct nb_task *b, uint64_t ms)
+{
+	for (uint64_t i = 0; i < ms; i += 4) {
+		w->m->now_ns += 4 * MS;
+		w_tick(w, w->t, w->m->now_ns, 0);
+		if (b != NULL)
+			w_tick(w, b, w->m->now_ns, 0);
+	}
+}
+
+/* A program that begins maps a lot: the scan delay, 500 ms, holds all the same. */
+static void new_vmas_do_not_cut_the_scan_delay(void **state)
+{
+	struct world w = w_begin("numabal", 2);
+	struct nb_task *b = nb_task_new(w.m->e, w.mm, 2, 0);
+
+	(void)state;
+	assert_non_null(b);
+	for (uint64_t i = 0; i < 8; i++) {
+		w_fill(&w, W_BASE + i * W_HUGE, W_HUGE, false);
+		run_both(&w, b, 60);
+	}
+	assert_int_equal(tm_counters(w.m)->numa_scans, 0);
+	run_both(&w, b, 100);
+	assert_true(tm_counters(w.m)->numa_scans > 0);
+	w_end(&w);
+}
+
+static bool scanned(const struct world *w, uint64_t addr)
+{
+	for (unsigned int i = 0; i < w->m->nr_arms; i++)
+		if (w->m->arms[i].start <= addr && addr < w->m->arms[i].end)
+			return true;
+	return false;
+}
+
+/* The second one comes a second after the first, when scans may not be hurried again before the
+ * longest period, 10 s, is over. The task itself would scan in 100 s. */
+static void new_vmas_wait_for_their_turn(void **state)
+{
+	struct world w = w_begin("numabal", 2);
+	const uint64_t first = W_BASE + 8 * W_HUGE, then = W_BASE + 16 * W_HUGE;
+
+	(void)state;
+	w_fill(&w, W_BASE, W_HUGE, false);
+	run_both(&w, NULL, 2000);
+	nb_task_set_period(w.m->e, w.t, 100000, w.m->now_ns);
+	run_both(&w, NULL, 2000);
+	w_fill(&w, first, W_HUGE, false);
+	run_both(&w, NULL, 1000);
+	assert_true(scanned(&w, first));
+	nb_task_set_period(w.m->e, w.t, 100000, w.m->now_ns);
+	w_fill(&w, then, W_HUGE, false);
+	run_both(&w, NULL, 8000);
+	assert_false(scanned(&w, then));
+	run_both(&w, NULL, 2000);
+	assert_true(scanned(&w, then));
+	w_end(&w);
+}
+
+/* Whoever runs next looks at what somebody else mapped, once. */
+static void one_mapping_is_one_hurry_for_each_task(void **state)
+{
+	struct world w = w_begin("numabal", 2);
+	struct nb_task *b = nb_task_new(w.m->e, w.mm, 2, 0);
+
+	(void)state;
+	assert_non_null(b);
+	w_fill(&w, W_BASE, W_HUGE, false);
+	run_both(&w, b, 2000);
+	w_fill(&w, W_BASE + 8 * W_HUGE, W_HUGE, false);
+	for (int i = 0; i < 3; i++) {
+		nb_task_set_period(w.m->e, w.t, 10000, w.m->now_ns);
+		nb_task_set_period(w.m->e, b, 10000, w.m->now_ns);
+		run_both(&w, b, 4);
+		assert_int_equal(nb_task_scan_period_ms(w.t), i == 0 ? 250 : 10000);
+		assert_int_equal(nb_task_scan_period_ms(b), i == 0 ? 250 : 10000);
+	}
+	w.m->now_ns += 20000 * MS;
+	nb_task_set_period(w.m->e, b, 9000, w.m->now_ns);
+	w_tick(&w, b, w.m->now_ns, 0);
+	assert_int_equal(nb_task_scan_period_ms(b), 9000);
+	w_end(&w);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -512,6 +638,10 @@ int main(void)
 		cmocka_unit_test(nodes_that_do_not_exist_scan_nothing),
 		cmocka_unit_test(huge_pages_count_512_each_time_they_are_passed),
 		cmocka_unit_test(idle_ticks_do_nothing),
+		cmocka_unit_test(what_may_not_move_is_looked_for_again_once),
+		cmocka_unit_test(new_vmas_do_not_cut_the_scan_delay),
+		cmocka_unit_test(new_vmas_wait_for_their_turn),
+		cmocka_unit_test(one_mapping_is_one_hurry_for_each_task),
 	};
 
 	return cmocka_run_group_tests_name("scan", tests, NULL, NULL);

@@ -121,7 +121,8 @@ static void our_row_has_homes_instead_of_groups(void **state)
 	(void)state;
 	assert_true(has("numabal", NB_MECH_HOME_NODE) && has("numabal", NB_MECH_SCAN_NEW_VMA));
 	assert_true(has("numabal", NB_MECH_SCAN_DOUBLE) && has("numabal", NB_MECH_SCAN_ADAPT));
-	assert_true(has("numabal", NB_MECH_SCAN_SINGLE_LOCAL));
+	assert_true(
+		has("numabal", NB_MECH_SCAN_SINGLE_LOCAL) && has("numabal", NB_MECH_SINGLE_MAPPED));
 	assert_false(has("numabal", NB_MECH_NUMA_GROUP) || has("numabal", NB_MECH_PREFERRED_NODE));
 	assert_false(has("numabal", NB_MECH_VMA_PIDS) || has("numabal", NB_MECH_VMA_SCAN_DELAY));
 	assert_false(has("linux-6.12", NB_MECH_HOME_NODE));
