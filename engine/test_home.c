@@ -103,6 +103,9 @@ static void an_even_crowd_stays_where_it_is(void **state)
 	(void)state;
 	for (uint32_t id = 1; id <= MANY; id++)
 		assert_int_equal(settled(&w, id, id % 2)->home, id % 2);
+	/* Nor where it is a little better, at 9 tasks and not 10. */
+	assert_int_equal(settled(&w, 20, 0)->home, 0);
+	assert_int_equal(settled(&w, 21, 0)->home, 0);
 	assert_int_equal(w.m->asked_run_ons, 0);
 	w_end(&w);
 }
@@ -280,6 +283,22 @@ static void a_refused_exchange_changes_no_home(void **state)
 		seen(&w, w.t, 20, 1);
 	assert_int_equal(w.t->home, 0);
 	assert_int_equal(second->home, 1);
+	w_end(&w);
+}
+
+/* Two want the place of one that may not go. */
+static void an_intruder_is_asked_for_once(void **state)
+{
+	struct world w = home_on_0(2);
+	struct nb_task *second = settled(&w, 2, 0), *third = settled(&w, 3, 1);
+
+	(void)state;
+	w.m->refuse_run_on = EAGAIN;
+	w.m->refuse_swap = EINVAL;
+	seen(&w, third, 300, 0);
+	seen(&w, w.t, 30, 1);
+	seen(&w, second, 0, 1);
+	assert_int_equal(w.m->asked_swaps, 1);
 	w_end(&w);
 }
 
@@ -515,6 +534,7 @@ int main(void)
 		cmocka_unit_test(who_is_at_home_is_not_pushed_out),
 		cmocka_unit_test(an_intruder_may_leave_meanwhile),
 		cmocka_unit_test(a_refused_exchange_changes_no_home),
+		cmocka_unit_test(an_intruder_is_asked_for_once),
 		cmocka_unit_test(a_full_node_is_asked_for_once),
 		cmocka_unit_test(who_is_kept_away_for_long_belongs_there),
 		cmocka_unit_test(where_there_is_no_room_nobody_comes_to_belong),

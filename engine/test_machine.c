@@ -328,6 +328,7 @@ static int tm_swap(void *ctx, uint32_t task, uint32_t other)
 
 	if (task == 0 || other == 0 || task == other)
 		broke(m, "a task that changes places with itself");
+	m->asked_swaps++;
 	if (m->refuse_swap != 0)
 		return -m->refuse_swap;
 	m->nr_swaps++;
@@ -381,7 +382,8 @@ void tm_init(struct tm *m, const char *system, unsigned int nr)
 		sizeof(*m) - offsetof(struct tm, refuse_arm));
 	m->nr_arms = m->nr_moves = m->nr_splits = m->nr_events = 0;
 	m->last_split_kept_armed = false;
-	m->nr_run_ons = m->nr_swaps = m->nr_prefers = m->asked_run_ons = 0;
+	m->nr_run_ons = m->nr_swaps = m->nr_prefers = 0;
+	m->asked_run_ons = m->asked_swaps = 0;
 	m->topo = (struct nb_topology){.nr_nodes = nr,
 		.nodes = m->nodes,
 		.cpu_node = m->cpu_node,

@@ -59,8 +59,8 @@ struct tm {
 	unsigned int nr_splits;
 	bool last_split_kept_armed;
 	unsigned int nr_run_ons, nr_swaps, nr_prefers;
-	unsigned int asked_run_ons; /* refused ones, too */
-	int last_node;		    /* of run_on and prefer */
+	unsigned int asked_run_ons, asked_swaps; /* refused ones, too */
+	int last_node;				 /* of run_on and prefer */
 	struct nb_event events[TM_MAX_EVENTS];
 	unsigned int nr_events;
 
