@@ -176,7 +176,7 @@ static bool in_place(const struct nb_task *t)
 {
 	const uint64_t remote = t->locality[NB_REMOTE];
 
-	return remote * STRAGGLERS <= t->locality[NB_LOCAL] + remote;
+	return t->hurried_in_vain || remote * STRAGGLERS <= t->locality[NB_LOCAL] + remote;
 }
 
 /* By what the faults of a sequence found, and nothing else. One task that finds memory far away is

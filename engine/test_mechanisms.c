@@ -3,6 +3,7 @@
  * Each mechanism that lives in the engine has a scenario here: what is seen with it on, and with it
  * off. A mechanism that is removed, or can't be switched off, fails the test of its name.
  */
+#include "test_counting.h"
 #include "test_world.h"
 #include <errno.h>
 #include <stdio.h>
@@ -20,43 +21,6 @@ struct mechanism_test {
 	const char *also; /* another setting the scenario needs, or NULL */
 	uint64_t nodes;
 };
-
-/* ---- counting moves ---- */
-
-static uint64_t migrate_stats(struct world *w)
-{
-	w_fill(w, W_BASE, 2 * W_HUGE, false);
-	w_fault(w, W_BASE, 1);
-	tm_finish_moves(w->m, NB_MOVE_OK);
-	w_fault(w, W_BASE + W_PAGE, 1);
-	tm_finish_moves(w->m, NB_MOVE_BUSY);
-	return tm_counters(w->m)->pgmigrate_success * 10 + tm_counters(w->m)->pgmigrate_fail;
-}
-
-static uint64_t thp_stats(struct world *w)
-{
-	w_fill(w, W_BASE, W_HUGE, true);
-	w_fault(w, W_BASE, 1);
-	w_fault(w, W_BASE, 1);
-	tm_finish_moves(w->m, NB_MOVE_OK);
-	return tm_counters(w->m)->numa_pages_migrated + tm_counters(w->m)->pgmigrate_success;
-}
-
-static uint64_t thp_local_stats(struct world *w)
-{
-	w_fill(w, W_BASE, W_HUGE, true);
-	w_fault(w, W_BASE, 0);
-	return tm_counters(w->m)->numa_hint_faults_local;
-}
-
-static uint64_t thp_alloc_fail_stats(struct world *w)
-{
-	w_fill(w, W_BASE, W_HUGE, true);
-	w_fault(w, W_BASE, 1);
-	w_fault(w, W_BASE, 1);
-	tm_finish_moves(w->m, NB_MOVE_NO_MEMORY);
-	return tm_counters(w->m)->pgmigrate_fail;
-}
 
 /* ---- faults ---- */
 
