@@ -4,7 +4,7 @@
 #include "group.h"
 
 enum {
-	STRAGGLERS = 20,
+	STRAGGLERS = 10,
 	SLOTS = 10,    /* parts that ratios and periods are reckoned in */
 	RESTART = 3,   /* of SLOTS: remote faults after which scanning starts afresh */
 	THRESHOLD = 7, /* of SLOTS: above, scanning may slow down */
@@ -171,7 +171,7 @@ static bool starts_afresh(struct nb_task *t)
 	return far && !(tried && t->hurried_in_vain);
 }
 
-/* All but one in 20: while more are far away, the next look should not wait twice as long. */
+/* All but one in 10: while more are far away, the next look should not wait twice as long. */
 static bool in_place(const struct nb_task *t)
 {
 	const uint64_t remote = t->locality[NB_REMOTE];
