@@ -143,13 +143,18 @@ static void slow_down(struct nb_engine *e, struct nb_task *t, uint64_t now_ns)
 		nb_jiffies(&e->rules, now_ns) + nb_msecs_to_jiffies(&e->rules, t->scan_period_ms);
 }
 
+static void forget_locality(struct nb_task *t)
+{
+	for (int i = 0; i < NB_NR_LOCALITIES; i++)
+		t->locality[i] = 0;
+}
+
 /* By what the faults of a sequence found, and nothing else. */
 static void double_or_restart(struct nb_engine *e, struct nb_task *t, uint64_t now_ns)
 {
 	const uint64_t local = t->locality[NB_LOCAL], remote = t->locality[NB_REMOTE];
 
-	for (int i = 0; i < NB_NR_LOCALITIES; i++)
-		t->locality[i] = 0;
+	forget_locality(t);
 	if (remote * SLOTS >= (local + remote) * RESTART && remote > 0)
 		nb_task_set_period(e, t, nb_scan_min_ms(e, t), now_ns);
 	else
@@ -171,7 +176,7 @@ void nb_scan_adapt(
 	}
 	if (t->locality[NB_LOCAL] + shared == 0 || t->locality[NB_FAILED] > 0) {
 		slow_down(e, t, now_ns);
-		/* A kernel keeps the failures, and so never speeds up again; 6.x as well as 3.x. */
+		forget_locality(t);
 		return;
 	}
 	change = nb_has(&e->config, NB_MECH_SCAN_ADAPT_PRIVATE)
@@ -181,6 +186,5 @@ void nb_scan_adapt(
 		clamp_ms((int64_t)t->scan_period_ms + change, nb_scan_min_ms(e, t),
 			nb_scan_max_ms(e, t)),
 		now_ns);
-	for (int i = 0; i < NB_NR_LOCALITIES; i++)
-		t->locality[i] = 0;
+	forget_locality(t);
 }

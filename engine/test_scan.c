@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Ticks, periods, windows: when a scan runs, and what it arms. HZ is 250: a jiffy is 4 ms. */
+#include "task.h"
 #include "test_world.h"
 #include <errno.h>
 #include <string.h>
@@ -487,6 +488,32 @@ static void idle_ticks_do_nothing(void **state)
 	w_end(&w);
 }
 
+/*
+ * A failed move doubles the period of that sequence alone: in the next one 20 local private faults
+ * lengthen it by 3 of 10 slots, as if nothing had failed.
+ */
+static void a_failed_move_counts_once(void **state)
+{
+	struct world w = w_begin("linux-6.12", 2);
+
+	(void)state;
+	w_fill(&w, W_BASE, W_HUGE, false);
+	w_scan(&w, 0);
+	w_fault(&w, W_BASE, 0);
+	w_fault(&w, W_BASE + W_PAGE, 1);
+	assert_int_equal(tm_finish_moves(w.m, NB_MOVE_NOT_ON_LRU), 1);
+	nb_task_set_period(w.m->e, w.t, 1000, w.m->now_ns);
+	w_scan(&w, 0);
+	w_fault(&w, W_BASE, 0);
+	assert_int_equal(nb_task_scan_period_ms(w.t), 2000);
+	for (uint64_t i = 0; i < 20; i++)
+		w_fault(&w, W_BASE + i * W_PAGE, 0);
+	w_scan(&w, 0);
+	w_fault(&w, W_BASE, 0);
+	assert_int_equal(nb_task_scan_period_ms(w.t), 2600);
+	w_end(&w);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -512,6 +539,7 @@ int main(void)
 		cmocka_unit_test(nodes_that_do_not_exist_scan_nothing),
 		cmocka_unit_test(huge_pages_count_512_each_time_they_are_passed),
 		cmocka_unit_test(idle_ticks_do_nothing),
+		cmocka_unit_test(a_failed_move_counts_once),
 	};
 
 	return cmocka_run_group_tests_name("scan", tests, NULL, NULL);
