@@ -103,7 +103,8 @@ enum nb_why {
 	X(NO_MEMORY, no_memory, "no page on the target (ENOMEM)")                                  \
 	X(GONE, gone, "no longer there (ENOENT, EFAULT)")                                          \
 	X(CHANGED, changed, "its entry changed during the copy")                                   \
-	X(REFUSED, refused, "the machine refuses (EPERM, EACCES, ENODEV)")
+	X(REFUSED, refused, "the machine refuses (EPERM, EACCES, ENODEV)")                         \
+	X(NOT_ON_LRU, not_on_lru, "on no list yet that it could be isolated from")
 
 enum nb_move_status {
 #define X(NAME, name, text) NB_MOVE_##NAME,

@@ -65,6 +65,9 @@ static void trace_move(struct nb_engine *e, const struct nb_move_request *r, int
 /* Failures of huge moves were told apart late: no huge page to be had (V7), and the rest (V6). */
 static bool failure_counts(const struct nb_engine *e, bool huge, enum nb_move_status rest)
 {
+	/* A move that did not even begin. */
+	if (rest == NB_MOVE_NOT_ON_LRU)
+		return false;
 	if (!huge)
 		return true;
 	return nb_has(&e->config,

@@ -149,6 +149,12 @@ static void slow_down(struct nb_engine *e, struct nb_task *t, uint64_t now_ns)
 		nb_jiffies(&e->rules, now_ns) + nb_msecs_to_jiffies(&e->rules, t->scan_period_ms);
 }
 
+static void forget_locality(struct nb_task *t)
+{
+	for (int i = 0; i < NB_NR_LOCALITIES; i++)
+		t->locality[i] = 0;
+}
+
 static bool in_three_of_ten(uint64_t part, uint64_t all)
 {
 	return part > 0 && part * SLOTS >= all * RESTART;
@@ -192,8 +198,7 @@ static void double_or_restart(struct nb_engine *e, struct nb_task *t, uint64_t n
 	} else {
 		lengthen(e, t, in_place(t) ? t->scan_period_ms : t->scan_period_ms / 4, now_ns);
 	}
-	for (int i = 0; i < NB_NR_LOCALITIES; i++)
-		t->locality[i] = 0;
+	forget_locality(t);
 }
 
 void nb_scan_adapt(
@@ -211,7 +216,7 @@ void nb_scan_adapt(
 	}
 	if (t->locality[NB_LOCAL] + shared == 0 || t->locality[NB_FAILED] > 0) {
 		slow_down(e, t, now_ns);
-		/* A kernel keeps the failures, and so never speeds up again; 6.x as well as 3.x. */
+		forget_locality(t);
 		return;
 	}
 	change = nb_has(&e->config, NB_MECH_SCAN_ADAPT_PRIVATE)
@@ -221,6 +226,5 @@ void nb_scan_adapt(
 		clamp_ms((int64_t)t->scan_period_ms + change, nb_scan_min_ms(e, t),
 			nb_scan_max_ms(e, t)),
 		now_ns);
-	for (int i = 0; i < NB_NR_LOCALITIES; i++)
-		t->locality[i] = 0;
+	forget_locality(t);
 }

@@ -125,6 +125,8 @@ static const struct nb_system systems[] = {
 			B(SCAN_VIRTPAGES) | B(SCAN_SINGLE_LOCAL) | B(SCAN_COST) | B(VMA_SCAN_DELAY) |
 			B(VMA_PIDS),
 		.drops = B(DEFER_MIGRATE) | B(MIGRATE_RATELIMIT) | B(THP_RATELIMIT),
+		.nr_changes = 1,
+		.changes = {{NB_TUNE_LRU_BATCH, 15}},
 	},
 	{
 		.name = "linux-6.7",
@@ -147,6 +149,8 @@ static const struct nb_system systems[] = {
 		.summary = "a VMA that nobody scanned for long is scanned by whoever comes",
 		.after = "linux-6.8",
 		.adds = B(VMA_STARVING),
+		.nr_changes = 1,
+		.changes = {{NB_TUNE_LRU_BATCH, 31}},
 	},
 	{
 		.name = "numabal",

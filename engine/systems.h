@@ -170,6 +170,9 @@ enum {
 		"shared faults that move nothing after one was filtered")                          \
 	X(MAX_SCAN_WINDOW_MB_S, max_scan_window_mb_s, "MiB/s", 2560, 1, 1048576,                   \
 		"scan periods are never so short that more would be scanned")                      \
+	X(LRU_BATCH, lru_batch, "pages", 0, 0, 31,                                                 \
+		"the last pages that a CPU made or moved, up to so many, can't be isolated for a " \
+		"move until more follow; 0 = all can")                                             \
 	X(HOME_PATIENCE_MS, home_patience_ms, "ms", 10000, 1, 3600000,                             \
 		"away from its home node for so long, a task's home is where it is")
 

@@ -293,6 +293,7 @@ static void outcomes_are_counted_as_the_row_has_it(void **state)
 		{"thpmigrate-v5", false, NB_MOVE_OK, 1, 0, 1},
 		{"thpmigrate-v5", false, NB_MOVE_BUSY, 0, 1, 0},
 		{"thpmigrate-v5", false, NB_MOVE_NO_MEMORY, 0, 1, 0},
+		{"thpmigrate-v5", false, NB_MOVE_NOT_ON_LRU, 0, 0, 0},
 		{"thpmigrate-v5", true, NB_MOVE_OK, 0, 0, 0},
 		{"thpmigrate-v5", true, NB_MOVE_NO_MEMORY, 0, 0, 0},
 		{"thpmigrate-v5", true, NB_MOVE_CHANGED, 0, 0, 0},

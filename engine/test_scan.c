@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Ticks, periods, windows: when a scan runs, and what it arms. HZ is 250: a jiffy is 4 ms. */
+#include "task.h"
 #include "test_world.h"
 #include <errno.h>
 #include "engine_private.h"
@@ -613,6 +614,32 @@ static void one_mapping_is_one_hurry_for_each_task(void **state)
 	w_end(&w);
 }
 
+/*
+ * A failed move doubles the period of that sequence alone: in the next one 20 local private faults
+ * lengthen it by 3 of 10 slots, as if nothing had failed.
+ */
+static void a_failed_move_counts_once(void **state)
+{
+	struct world w = w_begin("linux-6.12", 2);
+
+	(void)state;
+	w_fill(&w, W_BASE, W_HUGE, false);
+	w_scan(&w, 0);
+	w_fault(&w, W_BASE, 0);
+	w_fault(&w, W_BASE + W_PAGE, 1);
+	assert_int_equal(tm_finish_moves(w.m, NB_MOVE_NOT_ON_LRU), 1);
+	nb_task_set_period(w.m->e, w.t, 1000, w.m->now_ns);
+	w_scan(&w, 0);
+	w_fault(&w, W_BASE, 0);
+	assert_int_equal(nb_task_scan_period_ms(w.t), 2000);
+	for (uint64_t i = 0; i < 20; i++)
+		w_fault(&w, W_BASE + i * W_PAGE, 0);
+	w_scan(&w, 0);
+	w_fault(&w, W_BASE, 0);
+	assert_int_equal(nb_task_scan_period_ms(w.t), 2600);
+	w_end(&w);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -642,6 +669,7 @@ int main(void)
 		cmocka_unit_test(new_vmas_do_not_cut_the_scan_delay),
 		cmocka_unit_test(new_vmas_wait_for_their_turn),
 		cmocka_unit_test(one_mapping_is_one_hurry_for_each_task),
+		cmocka_unit_test(a_failed_move_counts_once),
 	};
 
 	return cmocka_run_group_tests_name("scan", tests, NULL, NULL);

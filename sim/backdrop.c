@@ -142,13 +142,16 @@ void sim_backdrop_begin(struct sim_world *w, struct sim_thread *t)
 	map(w, t->proc, va, stack_end(w, t), DATA);
 }
 
-void sim_backdrop_settle(const struct sim_world *w, struct sim_thread *t)
+void sim_backdrop_settle(struct sim_world *w, struct sim_thread *t)
 {
 	struct sim_process *p = t->proc;
-	const struct sim_thread *maker = &w->threads[p->load->first_thread];
+	const struct sim_thread *first = &w->threads[p->load->first_thread];
+	const struct sim_thread *maker = first->cpu >= 0 ? first : t;
 
-	if (t->stack_node < 0 && has_stack(t))
-		t->stack_node = maker->cpu >= 0 ? maker->node : t->node;
+	if (t->stack_node < 0 && has_stack(t) && has_backdrop(w)) {
+		t->stack_node = maker->node;
+		sim_lru_add(w, maker->cpu, stack_end(w, t) - NB_PAGE_SIZE, 1);
+	}
 	for (int i = 0; i < SIM_NR_COMMON; i++)
 		if (p->common[i].node < 0)
 			p->common[i].node = t->node;
@@ -236,7 +239,12 @@ static int16_t touch_page(struct sim_world *w, struct sim_thread *t, uint64_t va
 	if (!w->move_wanted)
 		return node;
 	w->move_wanted = false;
+	if (sim_lru_holds(w, va)) {
+		nb_move_done(w->engine, &w->move, 0, NB_MOVE_NOT_ON_LRU, (uint64_t)w->now_ns);
+		return node;
+	}
 	nb_move_done(w->engine, &w->move, 1, NB_MOVE_OK, (uint64_t)w->now_ns);
+	sim_lru_add(w, t->cpu, va, 1);
 	t->debt_ns += w->model->move_fixed + w->model->isolate_page +
 		      NB_PAGE_SIZE * 1e9 / w->model->copy_rate;
 	return w->move.node_to;

@@ -366,6 +366,8 @@ int sim_world_open(struct sim_world *w)
 	if (!err)
 		err = sim_sched_init(w);
 	if (!err)
+		err = sim_lru_init(w);
+	if (!err)
 		err = sim_memory_init(&w->memory, w->model);
 	if (err)
 		return err;
@@ -390,6 +392,7 @@ void sim_world_close(struct sim_world *w)
 		sim_area_free(w, &w->areas[i]);
 	sim_memory_free(&w->memory);
 	sim_sched_free(w);
+	sim_lru_free(w);
 	free(w->areas);
 	free(w->threads);
 	free(w->processes);

@@ -93,7 +93,7 @@ static void test_a_late_vma_is_scanned_late_by_6_7_and_at_once_by_6_8(void **sta
 
 	(void)state;
 	/* When scans come by at all differs from run to run. */
-	for (uint64_t seed = 1; seed <= 4; seed++) {
+	for (uint64_t seed = 1; seed <= 12; seed++) {
 		const struct late forced = run_late("linux-6.7", seed);
 		const struct late own = run_late("linux-6.8", seed);
 
@@ -105,10 +105,11 @@ static void test_a_late_vma_is_scanned_late_by_6_7_and_at_once_by_6_8(void **sta
 		assert_true(own.moved > 0);
 		assert_true(forced.skips[NB_SKIP_SCAN_DELAY] > 0);
 		assert_true(own.skips[NB_SKIP_SCAN_DELAY] > 0);
+		assert_true(own.first_arm_s <= forced.first_arm_s);
 		earlier_s += forced.first_arm_s - own.first_arm_s;
 	}
-	assert_true(inactive >= 4);
-	assert_true(earlier_s > 4 * 5);
+	assert_true(inactive >= 12);
+	assert_true(earlier_s > 20);
 }
 
 /* ---- tasks ---- */
@@ -349,7 +350,7 @@ static void test_a_page_that_is_touched_besides_takes_hint_faults(void **state)
 	for (unsigned int n = 0; n < t.result.nr_nodes; n++)
 		pages += t.result.final_pages[n];
 	assert_int_equal(pages, 1024 + 1);
-	assert_true(told.faults >= 4);
+	assert_true(told.faults >= 2);
 	assert_true(told.by_first < told.faults);
 	try_free(&t);
 }

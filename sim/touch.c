@@ -183,6 +183,7 @@ static int appear(struct sim_world *w, struct sim_thread *t, uint64_t offset)
 	if (node < 0)
 		return 0;
 	nb_engine_counters_rw(w->engine)->pgfault++;
+	sim_lru_add(w, t->cpu, a->va + offset, 1);
 	return sim_pte_set(w, a, offset, (uint16_t)(SIM_PTE_PRESENT | node)) ? -1 : 1;
 }
 
@@ -196,6 +197,10 @@ static double execute_move(struct sim_world *w, struct sim_thread *t, uint64_t o
 	const int node = r.node_to;
 
 	w->move_wanted = false;
+	if (!r.huge && sim_lru_holds(w, r.addr)) {
+		nb_move_done(w->engine, &r, 0, NB_MOVE_NOT_ON_LRU, (uint64_t)w->now_ns);
+		return w->model->move_fixed;
+	}
 	if (w->node_capacity[node] - w->node_used[node] < r.pages) {
 		nb_move_done(w->engine, &r, 0, NB_MOVE_NO_MEMORY, (uint64_t)w->now_ns);
 		return w->model->move_fixed;
@@ -204,6 +209,8 @@ static double execute_move(struct sim_world *w, struct sim_thread *t, uint64_t o
 		sim_block_set(w, a, sim_block_of(a, offset), node, SIM_B_HUGE);
 	else
 		sim_pte_set(w, a, offset, (uint16_t)((pte & ~SIM_PTE_NODE) | node));
+	if (!r.huge)
+		sim_lru_add(w, t->cpu, r.addr, 1);
 	w->copied[r.node_from * (int)w->nr_nodes + node] += (double)r.pages * NB_PAGE_SIZE;
 	nb_move_done(w->engine, &r, r.pages, NB_MOVE_OK, (uint64_t)w->now_ns);
 	return copy_cost(w, t->proc, r.pages, r.huge);
@@ -421,6 +428,7 @@ static double appear_whole(struct sim_world *w, struct sim_thread *t, uint32_t b
 	if (node < 0)
 		return 0;
 	sim_block_set(w, t->area, b, node, 0);
+	sim_lru_add(w, t->cpu, t->area->va + (offset & ~(uint64_t)(NB_PAGE_SIZE - 1)), pages);
 	nb_engine_counters_rw(w->engine)->pgfault += pages;
 	return pages * appear_cost(w, 1);
 }

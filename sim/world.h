@@ -4,6 +4,7 @@
  *
  * - pages.c: page tables, 2 MiB blocks with 4 KiB entries where pages differ
  * - attention.c: which armed or absent page a random access pattern meets next
+ * - lru.c: pages that no move can isolate
  * - touch.c: first touches, hint faults and moves, with their costs
  * - door.c: the machine side of engine/machine.h
  * - memory.c, demand.c, convoy.c: who gets how much of which memory
@@ -239,8 +240,9 @@ struct sim_world {
 	struct sim_process *processes;
 	struct sim_thread *threads;
 	struct sim_cpu *cpus; /* [cpu_ids] */
-	uint32_t *core_busy;  /* [cores] running threads */
-	uint32_t *run_list;   /* indexes of running threads, ascending */
+	struct sim_lru *lru;
+	uint32_t *core_busy; /* [cores] running threads */
+	uint32_t *run_list;  /* indexes of running threads, ascending */
 	uint32_t nr_run;
 	bool run_list_stale, demand_stale;
 	uint32_t epoch;	     /* counts solutions of memory */
@@ -358,6 +360,15 @@ const struct sim_move *sim_move_of(
 double sim_flush_cost(const struct sim_world *w, const struct sim_process *p);
 void sim_moves_finish(struct sim_world *w);
 
+/* lru.c */
+int sim_lru_init(struct sim_world *w);
+void sim_lru_free(struct sim_world *w);
+/* `pages` small pages from va on appeared on, or were moved by, this CPU; -1 = none that we know.
+ */
+void sim_lru_add(struct sim_world *w, int32_t cpu, uint64_t va, uint64_t pages);
+/* Is the page in a batch, so that it can't be moved? */
+bool sim_lru_holds(const struct sim_world *w, uint64_t va);
+
 /* placed.c: static placements. The node of a page under the placement in force; only when there is
  * one. */
 int sim_placed_node(const struct sim_world *w, const struct sim_thread *t, uint64_t offset);
@@ -371,7 +382,7 @@ int sim_backdrop_arm(
 	struct sim_world *w, const struct nb_arm_request *r, struct nb_arm_result *out);
 /* A thread begins, gets a CPU for the first time. */
 void sim_backdrop_begin(struct sim_world *w, struct sim_thread *t);
-void sim_backdrop_settle(const struct sim_world *w, struct sim_thread *t);
+void sim_backdrop_settle(struct sim_world *w, struct sim_thread *t);
 /* Its armed stack's pages fault; the armed pages that all threads of a process touch. */
 void sim_backdrop_touch(struct sim_world *w, struct sim_thread *t);
 void sim_backdrop_touch_common(struct sim_world *w);
