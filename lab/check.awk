@@ -44,14 +44,49 @@ function late_local(    i, n, sum)
 	return n ? sum / n : -1
 }
 
-function read_run(side, i,    file, line, n, k, began, last_t, tail, tail_n, late_began, local)
+# The node that each thread runs on most of the time, from the middle of the run on: a thread that is away for a moment
+# has not left its memory.
+function find_nodes(side, i,    file, line, n, k, j, row, rows, count, best)
 {
 	file = out "-" side "-" i "/run.csv"
+	while ((getline line < file) > 0)
+		rows++
+	close(file)
 	getline line < file
 	n = split(line, head, ",")
 	delete at
 	for (k = 1; k <= n; k++)
 		at[head[k]] = k
+	for (row = 1; (getline line < file) > 0; row++) {
+		split(line, field, ",")
+		for (k = 0; row > rows / 2 && ("t" k "_node") in at; k++)
+			count[k, column("t" k "_node")]++
+	}
+	close(file)
+	threads = 0
+	for (k = 0; ("t" k "_node") in at; k++) {
+		best = 0
+		for (j = 1; ("t" k "_sl_N" j) in at; j++)
+			if (count[k, j] > count[k, best])
+				best = j
+		home[k] = best
+		threads++
+	}
+}
+
+# Of each thread's slice, the share that is on the node it mostly runs on.
+function at_home(    k, sum)
+{
+	for (k = 0; k < threads; k++)
+		sum += column("t" k "_sl_N" home[k])
+	return threads ? sum / threads : 0
+}
+
+function read_run(side, i,    file, line, n, k, began, last_t, tail, tail_n, late_began, local)
+{
+	find_nodes(side, i)
+	file = out "-" side "-" i "/run.csv"
+	getline line < file
 	reached[i] = late[i] = never
 	rows = 0
 	while ((getline line < file) > 0) {
@@ -59,8 +94,7 @@ function read_run(side, i,    file, line, n, k, began, last_t, tail, tail_n, lat
 		if (!began && column("bytes_total") > 0)
 			began = column("t")
 		local = column("local_frac")
-		# The region that came late is asked of by itself.
-		if (began && local >= 0.99 && reached[i] == never)
+		if (began && at_home() >= 0.99 && reached[i] == never)
 			reached[i] = column("t") - began
 		if (late_local() >= 0) {
 			late_began = late_began ? late_began : column("t")
