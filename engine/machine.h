@@ -242,6 +242,10 @@ void nb_task_sleeps(struct nb_task *t);
  */
 bool nb_task_tick_idle(const struct nb_task *t, uint64_t runtime_ns, uint64_t now_ns);
 
+/* The task goes on on a CPU of another node, whoever moved it. A machine that does not know leaves
+ * it out. */
+void nb_task_moved(struct nb_engine *e, struct nb_task *t, int from, int to, uint64_t now_ns);
+
 enum nb_fault_flags {
 	NB_FAULT_WRITE = 1 << 0,
 	NB_FAULT_HUGE = 1 << 1,	  /* addr is a huge page's, armed as one entry */

@@ -201,6 +201,23 @@ static void double_or_restart(struct nb_engine *e, struct nb_task *t, uint64_t n
 	forget_locality(t);
 }
 
+/* While it goes to where it belongs, or has not been there, what it found stays good. */
+static bool stays_good(const struct nb_task *t, int from, int to)
+{
+	return t->scan_seq > 0 &&
+	       (to == t->preferred || (t->preferred != NB_NO_NODE && from != t->preferred));
+}
+
+void nb_task_moved(struct nb_engine *e, struct nb_task *t, int from, int to, uint64_t now_ns)
+{
+	if (!nb_has(&e->config, NB_MECH_SCAN_MOVE_RESET) || t->mm == NULL || !t->faulted)
+		return;
+	if (!nb_node_exists(e, from) || !nb_node_exists(e, to) || from == to ||
+		stays_good(t, from, to))
+		return;
+	nb_task_set_period(e, t, nb_scan_start_ms(e, t), now_ns);
+}
+
 void nb_scan_adapt(
 	struct nb_engine *e, struct nb_task *t, uint64_t shared, uint64_t priv, uint64_t now_ns)
 {

@@ -67,6 +67,7 @@ void nb_numa_fault(
 		return;
 	if (!nb_has(&e->config, NB_MECH_HOME_NODE))
 		t->cpu_node = f->cpu_node;
+	t->faulted = true;
 	e->recent[t->id % NB_CPUPID_PIDS] = t;
 	priv = is_private(e, f, last, t);
 	local = counts_as_local(e, f, priv);

@@ -116,6 +116,8 @@
 		"of an address space with one task, pages on the task's node are not armed")       \
 	X(SCAN_COST, scan_cost,                                                                    \
 		"a task does not scan again until it has run 32 times as long as its scan took")   \
+	X(SCAN_MOVE_RESET, scan_move_reset,                                                        \
+		"a task that is taken off its preferred node begins with its first period again")  \
 	X(VMA_SCAN_DELAY, vma_scan_delay,                                                          \
 		"once the first sequence is over, a new VMA is not scanned for scan_delay_ms")     \
 	X(VMA_PIDS, vma_pids,                                                                      \

@@ -30,7 +30,8 @@ void nb_task_free(struct nb_engine *e, struct nb_task *t)
 
 /*
  * The first task of an address space sets off its scanning; those that come later look after it at
- * different times.
+ * different times. With the second one it all begins again, for a kernel counts the users before it
+ * adds the new one: what was scanned until then counts as scanned in the first sequence.
  */
 static void stagger(const struct nb_engine *e, struct nb_task *t, uint64_t now_ns)
 {
@@ -40,9 +41,11 @@ static void stagger(const struct nb_engine *e, struct nb_task *t, uint64_t now_n
 		return;
 	if (mm->nr_tasks > 0)
 		t->node_stamp_ns = 2 * e->rules.tick_ns;
-	else
-		mm->next_scan_j = nb_jiffies(&e->rules, now_ns) +
-				  nb_msecs_to_jiffies(&e->rules, first_period(e));
+	if (mm->nr_tasks > 1)
+		return;
+	mm->next_scan_j = nb_jiffies(&e->rules, now_ns) +
+			  nb_msecs_to_jiffies(&e->rules, first_period(e));
+	mm->scan_seq = t->scan_seq = 0;
 }
 
 struct nb_task *nb_task_new(struct nb_engine *e, struct nb_mm *mm, uint32_t id, uint64_t now_ns)

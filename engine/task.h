@@ -34,6 +34,7 @@ struct nb_task {
 	bool hurried_in_vain;	/* scan_double: faults far from home that may not move */
 	uint32_t next_intruder; /* id of the next one on the node it runs on, 0 = none */
 	uint32_t hurries;	/* of the address space, when its scan period was last set back */
+	bool faulted;		/* it took a hint fault that was entered */
 	uint64_t first_seen_ns;
 	uint64_t seen_ns;      /* running, last; 0 = it sleeps */
 	uint64_t home_look_ns; /* not looked at before */

@@ -443,6 +443,19 @@ static uint64_t scan_cost(struct world *w)
 	return scan_stagger(w);
 }
 
+/* A task that faulted and waits 5 s between scans is taken to another node before it prefers one.
+ */
+static uint64_t moved_before_it_prefers(struct world *w)
+{
+	w_fill(w, W_BASE, W_HUGE, false);
+	w_scan(w, 0);
+	w_fault(w, W_BASE, 0);
+	nb_task_set_period(w->m->e, w->t, 5000, w->m->now_ns);
+	w->t->preferred = NB_NO_NODE;
+	nb_task_moved(w->m->e, w->t, 0, 1, w->m->now_ns);
+	return nb_task_scan_period_ms(w->t);
+}
+
 /* ---- mainline: what is scanned ---- */
 
 /* Pages beyond a hole of 10 windows of 2 MiB each. */
@@ -695,6 +708,7 @@ static const struct mechanism_test tests[] = {
 	T(SCAN_SKIP_INACCESSIBLE, guard, 1, 5120, "linux-3.13", NULL, 2),
 	T(SCAN_SINGLE_LOCAL, lone_task, 0, 512, "linux-6.4", NULL, 2),
 	T(SCAN_COST, scan_cost, 1008 + 320, 1008, "linux-6.4", NULL, 2),
+	T(SCAN_MOVE_RESET, moved_before_it_prefers, 1000, 5000, "linux-6.4", NULL, 2),
 	T(VMA_SCAN_DELAY, new_vma_at_once, 1, 10, "linux-6.4", NULL, 2),
 	T(VMA_PIDS, untouched_vma, 2, 4, "linux-6.4", NULL, 2),
 	T(VMA_PIDS_RESET, touched_once, 5, 4, "linux-6.7", "vma_force=off", 2),

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Ticks, periods, windows: when a scan runs, and what it arms. HZ is 250: a jiffy is 4 ms. */
+#include "mm.h"
 #include "task.h"
 #include "test_world.h"
 #include <errno.h>
@@ -640,6 +641,68 @@ static void a_failed_move_counts_once(void **state)
 	w_end(&w);
 }
 
+/* Moves that leave the scan period as it is: to where the task belongs, or from where it did not.
+ */
+static void only_who_is_taken_from_home_begins_again(void **state)
+{
+	static const struct {
+		int preferred, from, to;
+		uint32_t period_ms;
+	} cases[] = {
+		{1, 0, 1, 5000},  /* goes where it belongs */
+		{2, 0, 1, 5000},  /* was not there before either */
+		{0, 0, 1, 1000},  /* taken away */
+		{0, 1, 1, 5000},  /* no move */
+		{0, 0, 99, 5000}, /* nowhere */
+		{NB_NO_NODE, 0, 1, 1000},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct world w = w_begin("linux-6.12", 3);
+
+		w_fill(&w, W_BASE, W_HUGE, false);
+		w_scan(&w, 0);
+		nb_task_set_period(w.m->e, w.t, 5000, 0);
+		/* Nothing is known of a task that took no fault yet. */
+		nb_task_moved(w.m->e, w.t, 0, 1, w.m->now_ns);
+		assert_int_equal(nb_task_scan_period_ms(w.t), 5000);
+		w_scan(&w, 0);
+		w_fault(&w, W_BASE, 0);
+		nb_task_set_period(w.m->e, w.t, 5000, 0);
+		w.t->preferred = (int16_t)cases[i].preferred;
+		nb_task_moved(w.m->e, w.t, cases[i].from, cases[i].to, w.m->now_ns);
+		assert_int_equal(nb_task_scan_period_ms(w.t), cases[i].period_ms);
+		w_end(&w);
+	}
+}
+
+/*
+ * The second task of an address space takes its scan sequence back to 0: what was scanned by the
+ * first alone is passed over as completed, once. The third changes nothing.
+ */
+static void a_second_task_begins_the_sequences_again(void **state)
+{
+	struct world w = w_begin("linux-6.12", 2);
+
+	(void)state;
+	w_fill(&w, W_BASE, W_HUGE, false);
+	w_scan(&w, 1);
+	assert_int_equal(w.mm->scan_seq, 1);
+	assert_int_equal(w.m->nr_arms, 1);
+	assert_non_null(nb_task_new(w.m->e, w.mm, 2, w.m->now_ns));
+	assert_int_equal(w.mm->scan_seq, 0);
+	w_scan(&w, 1);
+	assert_int_equal(w.m->nr_arms, 1);
+	assert_int_equal(tm_counters(w.m)->numa_skip_seq_completed, 1);
+	assert_int_equal(w.mm->scan_seq, 1);
+	assert_non_null(nb_task_new(w.m->e, w.mm, 3, w.m->now_ns));
+	assert_int_equal(w.mm->scan_seq, 1);
+	w_scan(&w, 1);
+	assert_int_equal(w.m->nr_arms, 2);
+	w_end(&w);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -670,6 +733,8 @@ int main(void)
 		cmocka_unit_test(new_vmas_wait_for_their_turn),
 		cmocka_unit_test(one_mapping_is_one_hurry_for_each_task),
 		cmocka_unit_test(a_failed_move_counts_once),
+		cmocka_unit_test(only_who_is_taken_from_home_begins_again),
+		cmocka_unit_test(a_second_task_begins_the_sequences_again),
 	};
 
 	return cmocka_run_group_tests_name("scan", tests, NULL, NULL);

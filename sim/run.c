@@ -270,7 +270,7 @@ static int set_up_threads(struct sim_world *w)
 		t->cpu = -1;
 		t->core_factor = 1;
 		t->pull = 1;
-		t->preferred = NB_NO_NODE;
+		t->preferred = t->told_node = NB_NO_NODE;
 		t->stack_node = NB_NO_NODE;
 		t->pinned_node = w->options->placement && w->options->placement->thread_node
 					 ? w->options->placement->thread_node[i]
@@ -432,6 +432,7 @@ void sim_world_tick(struct sim_world *w)
 	sim_sched_tick(w);
 	if (w->nr_moves)
 		sim_moves_finish(w);
+	sim_lru_tick(w);
 	if (w->live_processes && !w->nr_run && w->next_wake_ns == INFINITY)
 		sim_fail(w, -EDEADLK, "every thread waits for another");
 	if (w->error)

@@ -419,6 +419,12 @@ static void balance_nodes(struct sim_world *w)
 	}
 }
 
+/* Would be pushed off the node that it prefers: load balancing passes over what that would harm. */
+static bool settled(const struct sim_world *w, const struct sim_thread *t, uint32_t cpu)
+{
+	return t->preferred == t->node && w->cpus[cpu].node != t->node;
+}
+
 /* Something else wants a CPU: its task changes places with one elsewhere. */
 static void wander(struct sim_world *w)
 {
@@ -430,14 +436,14 @@ static void wander(struct sim_world *w)
 		return;
 	t = &w->threads[w->run_list[sim_rng_below(&w->rng, w->nr_run)]];
 	cpu = (uint32_t)sim_rng_below(&w->rng, ids);
-	if (!t->current || cpu == (uint32_t)t->cpu || !allowed(w, t, cpu))
+	if (!t->current || cpu == (uint32_t)t->cpu || !allowed(w, t, cpu) || settled(w, t, cpu))
 		return;
 	if (!w->cpus[cpu].nr_running) {
 		move_task(w, t, cpu);
 		return;
 	}
 	other = w->cpus[cpu].current ? &w->threads[w->cpus[cpu].current - 1] : NULL;
-	if (!other || !allowed(w, other, (uint32_t)t->cpu))
+	if (!other || !allowed(w, other, (uint32_t)t->cpu) || settled(w, other, (uint32_t)t->cpu))
 		return;
 	ids = (uint32_t)t->cpu;
 	detach(w, t);

@@ -174,6 +174,7 @@ static int appear(struct sim_world *w, struct sim_thread *t, uint64_t offset)
 			move_begin(w, t->id, a, b, NB_NO_NODE,
 				w->now_ns + w->used_ns + t->debt_ns +
 					appear_cost(w, NB_HUGE_PAGES));
+			sim_lru_drain(w, t->cpu);
 			nb_engine_counters_rw(w->engine)->thp_fault_alloc++;
 			nb_engine_counters_rw(w->engine)->pgfault++;
 			return NB_HUGE_PAGES;
@@ -209,7 +210,9 @@ static double execute_move(struct sim_world *w, struct sim_thread *t, uint64_t o
 		sim_block_set(w, a, sim_block_of(a, offset), node, SIM_B_HUGE);
 	else
 		sim_pte_set(w, a, offset, (uint16_t)((pte & ~SIM_PTE_NODE) | node));
-	if (!r.huge)
+	if (r.huge)
+		sim_lru_drain(w, t->cpu);
+	else
 		sim_lru_add(w, t->cpu, r.addr, 1);
 	w->copied[r.node_from * (int)w->nr_nodes + node] += (double)r.pages * NB_PAGE_SIZE;
 	nb_move_done(w->engine, &r, r.pages, NB_MOVE_OK, (uint64_t)w->now_ns);

@@ -636,8 +636,18 @@ static void add_slow(struct sim_world *w, uint32_t n, uint32_t thread)
 	w->slow_list[n] = thread;
 }
 
+/* Whoever moved it, the engine hears of it when it has run there. */
+static void tell_node(struct sim_world *w, struct sim_thread *t)
+{
+	if (t->task && t->told_node != NB_NO_NODE && t->told_node != t->node)
+		nb_task_moved(w->engine, t->task, t->told_node, t->node, (uint64_t)w->now_ns);
+	t->told_node = t->node;
+}
+
 static void engine_tick(struct sim_world *w, struct sim_thread *t)
 {
+	if (t->told_node != t->node)
+		tell_node(w, t);
 	if (!t->task || nb_task_tick_idle(t->task, (uint64_t)t->runtime_ns, (uint64_t)w->now_ns))
 		return;
 	w->kernel_ns = 0;

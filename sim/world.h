@@ -199,6 +199,7 @@ struct sim_thread {
 				      see convoy.c */
 	int32_t pinned_node;	   /* placement: kept on this node; -1 = free */
 	int16_t preferred;	   /* node that the system would have it on; -1 = none said */
+	int16_t told_node;	   /* node that the engine last heard of; -1 = none */
 	int16_t stack_node;	   /* backdrop.c: of its stack's pages */
 	bool stack_armed;
 	uint32_t id;	     /* task id: index + 1 */
@@ -366,6 +367,9 @@ void sim_lru_free(struct sim_world *w);
 /* `pages` small pages from va on appeared on, or were moved by, this CPU; -1 = none that we know.
  */
 void sim_lru_add(struct sim_world *w, int32_t cpu, uint64_t va, uint64_t pages);
+/* The CPU's batch goes on its way; every CPU's, now and then, where khugepaged runs. */
+void sim_lru_drain(struct sim_world *w, int32_t cpu);
+void sim_lru_tick(struct sim_world *w);
 /* Is the page in a batch, so that it can't be moved? */
 bool sim_lru_holds(const struct sim_world *w, uint64_t va);
 
