@@ -120,6 +120,11 @@ static void tick(struct fuzz *f, struct args x)
 	nb_task_tick(f->m->e, task_of(f, x.a), f->runtime_ns, node_of(x.a / 4), f->m->now_ns);
 }
 
+static void moved(struct fuzz *f, struct args x)
+{
+	nb_task_moved(f->m->e, task_of(f, x.a), node_of(x.b), node_of(x.c), f->m->now_ns);
+}
+
 static void touch(struct fuzz *f, struct args x)
 {
 	for (uint64_t a = addr_of(x), i = 0; i < 64; a += NB_PAGE_SIZE, i++)
@@ -191,7 +196,7 @@ typedef void (*event_fn)(struct fuzz *f, struct args x);
 
 static const event_fn events[] = {map, map, unmap, populate, populate, protect, policy, drop, tick,
 	tick, touch, touch, odd_fault, moves, huge, set, watermark, trouble, replace_task,
-	unmap_all};
+	unmap_all, moved};
 
 /* ---- a run ---- */
 
