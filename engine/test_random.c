@@ -157,8 +157,8 @@ static void tick_some(struct run *r, struct proc *p)
 	const int node = (int)rnd(r, NODES);
 
 	r->runtime_ns += rnd(r, 400) * MS;
-	if (rnd(r, 4) == 0)
-		nb_task_moved(r->m->e, t, node, (int)rnd(r, NODES + 2) - 1, r->m->now_ns);
+	if (r->runtime_ns / MS % 4 == 0)
+		nb_task_moved(r->m->e, t, node, (node + 1) % NODES, r->m->now_ns);
 	nb_task_tick(r->m->e, t, r->runtime_ns, node, r->m->now_ns);
 }
 
