@@ -137,8 +137,8 @@
 		"node, and it is sent back there")                                                 \
 	X(SCAN_NEW_VMA, scan_new_vma, "a new VMA sets the scan periods back to their start")       \
 	X(SCAN_DOUBLE, scan_double,                                                                \
-		"the scan period doubles while a task's faults find their pages in place (a "      \
-		"quarter longer where more than 1 in 10 do not), and "                             \
+		"the scan period doubles while a task's faults find their pages in place (four "   \
+		"times where all do, a quarter longer where more than 1 in 10 do not), and "       \
 		"is the shortest again when 3 in 10 do not, unless less than that moves")
 
 enum nb_mechanism {
