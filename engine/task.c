@@ -43,8 +43,8 @@ static void stagger(const struct nb_engine *e, struct nb_task *t, uint64_t now_n
 		t->node_stamp_ns = 2 * e->rules.tick_ns;
 	if (mm->nr_tasks > 1)
 		return;
-	mm->next_scan_j = nb_jiffies(&e->rules, now_ns) +
-			  nb_msecs_to_jiffies(&e->rules, first_period(e));
+	mm->next_scan_j =
+		nb_jiffies(&e->rules, now_ns) + nb_msecs_to_jiffies(&e->rules, first_period(e));
 	mm->scan_seq = t->scan_seq = 0;
 }
 

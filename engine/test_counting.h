@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* test_counting: what moves count, with each mechanism that decides it: a part of test_mechanisms.c. */
+/* test_counting: what moves count, with each mechanism that decides it: a part of
+ * test_mechanisms.c. */
 #ifndef NB_ENGINE_TEST_COUNTING_H
 #define NB_ENGINE_TEST_COUNTING_H
 
