@@ -8,7 +8,7 @@ FUZZ_SECONDS ?= 10
 MESON_OPTIONS ?=
 NINJA = ninja -C $(BUILD)
 
-.PHONY: all help demo check check-faults check-programs bench-live fidelity bench fuzz asan format lint lab lab-check lab-deps install clean
+.PHONY: all help demo check check-faults check-programs bench-live fidelity bench fuzz asan format lint lab lab-check lab-fidelity lab-deps install clean
 
 # The command and what it loads; the tests are built by `make check`.
 all: $(BUILD)/build.ninja
@@ -20,7 +20,7 @@ $(BUILD)/build.ninja:
 
 help:
 	@sed -n 's/^#   /  /p' Makefile
-	@echo 'Targets: all demo check check-programs bench-live fidelity bench fuzz asan format lint lab lab-check lab-deps install clean'
+	@echo 'Targets: all demo check check-programs bench-live fidelity bench fuzz asan format lint lab lab-check lab-fidelity lab-deps install clean'
 
 demo:
 	@tools/install-deps build
@@ -76,6 +76,16 @@ lab: $(BUILD)/build.ninja
 lab-check: all lab
 	@$(NINJA)
 	@lab/check $(LAB_CHECK)
+
+# The simulator against runs of the lab's kernel (docs/simulator.md): those in LAB_HAVE, and as many new ones in LAB_RUNS as
+# are missing there. `make lab-fidelity LAB_HAVE=` makes them all, in hours.
+LAB_HAVE ?= tests/data/lab
+LAB_RUNS ?= out/lab
+LAB_FIDELITY ?=
+lab-fidelity: all
+	@$(NINJA) lab
+	@tests/fidelity/lab/runs --out $(LAB_RUNS) --have "$(LAB_HAVE)" --build $(BUILD)
+	@tests/fidelity/lab/fidelity --numabal $(BUILD)/numabal --runs "$(LAB_HAVE)" --runs $(LAB_RUNS) $(LAB_FIDELITY)
 
 # What lab/run needs: QEMU, a static busybox, and the kernel (fetched into a cache, not installed).
 lab-deps:
