@@ -326,8 +326,8 @@ struct nb_verdict nb_hint_fault(struct nb_engine *e, const struct nb_fault *faul
 		return stay(NB_WHY_SHARED);
 	count_fault(e, &f);
 	nb_vma_touched(&f.vma->scan, f.task->id);
+	f.task->cpu_node = f.cpu_node;
 	if (nb_has(&e->config, NB_MECH_HOME_NODE) && by_reference(e, &f)) {
-		f.task->cpu_node = f.cpu_node;
 		if (f.task->home == NB_NO_NODE)
 			return homeless(e, &f);
 		f.cpu_node = f.task->home;

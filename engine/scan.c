@@ -420,7 +420,7 @@ static void task_work(struct scan *s, int cpu_node)
 static bool period_over(const struct nb_task *t, uint64_t runtime_ns)
 {
 	return runtime_ns > t->node_stamp_ns &&
-	       runtime_ns - t->node_stamp_ns > t->scan_period_ms * UINT64_C(1000000);
+	       runtime_ns - t->node_stamp_ns > t->scan_period_ms * MS;
 }
 
 static bool hurry_due(const struct nb_mm *mm, uint64_t now_ns)
@@ -497,7 +497,7 @@ static void stamp(const struct scan *s, uint64_t period_ms, uint64_t runtime_ns)
 	struct nb_task *t = s->task;
 
 	if (nb_has(&s->e->config, NB_MECH_SCAN_STAGGER))
-		t->node_stamp_ns += period_ms * UINT64_C(1000000);
+		t->node_stamp_ns += period_ms * MS;
 	else
 		t->node_stamp_ns = runtime_ns;
 }

@@ -4,10 +4,10 @@
 #include "group.h"
 
 enum {
-	STRAGGLERS = 10,
-	SLOTS = 10,    /* parts that ratios and periods are reckoned in */
-	RESTART = 3,   /* of SLOTS: remote faults after which scanning starts afresh */
-	THRESHOLD = 7, /* of SLOTS: above, scanning may slow down */
+	STRAGGLERS = 10, /* one fault in so many may be remote, and all count as in place */
+	SLOTS = 10,	 /* parts that ratios and periods are reckoned in */
+	RESTART = 3,	 /* of SLOTS: remote faults after which scanning starts afresh */
+	THRESHOLD = 7,	 /* of SLOTS: above, scanning may slow down */
 	MS_PER_SEC = 1000,
 };
 

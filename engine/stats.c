@@ -65,8 +65,6 @@ void nb_numa_fault(
 
 	if (t->mm == NULL || v.why == NB_WHY_SPLIT)
 		return;
-	if (!nb_has(&e->config, NB_MECH_HOME_NODE))
-		t->cpu_node = f->cpu_node;
 	t->faulted = true;
 	e->recent[t->id % NB_CPUPID_PIDS] = t;
 	priv = is_private(e, f, last, t);

@@ -17,7 +17,7 @@ enum {
 	CANARY_MS = 100,
 	PUBLISH_MS = 200,
 	LONGEST_WAIT_MS = 1000,
-	STACKS_BYTES = 2 * (NB_HELPER_STACK + NB_HELPER_TLS),
+	STACKS_BYTES = 2 * sizeof(struct nb_helper_stack),
 	MAPS_SHARE = 90, /* percent of vm.max_map_count that may be used */
 	START_TIMES = 5, /* the watchdog's time: then an agent that does not start is given up */
 };
@@ -33,6 +33,26 @@ void nb_guest_init(struct nb_guest *g)
 	g->canary.fd = -1;
 	g->proc_fd = -1;
 	g->pid = (uint32_t)NB_OS_0(getpid);
+}
+
+bool nb_guest_is_helper(struct nb_guest *g, uint32_t tid)
+{
+	if (tid == 0)
+		return false;
+	for (int i = 0; i < NB_MAX_CARRIERS; i++)
+		if (tid == atomic_load(&g->carrier_tid[i]))
+			return true;
+	return tid == atomic_load(&g->agent_tid) || tid == atomic_load(&g->watchdog_tid);
+}
+
+long nb_helper_start(struct nb_helper_stack *s, void (*fn)(void *arg), void *arg)
+{
+	void **const tls = (void **)(void *)s->tls;
+
+	/* What code compiled for this ABI may read of it: its own address. */
+	tls[0] = tls;
+	tls[2] = tls;
+	return nb_os_spawn(fn, arg, s->tls, tls);
 }
 
 /* Somewhere to count for those who have no slot. */
@@ -231,13 +251,8 @@ static void look_for_policies(struct nb_agent *a)
 
 static void publish(struct nb_agent *a, uint64_t now)
 {
-	struct timespec t = {0};
-
 	look_for_policies(a);
-	NB_OS_2(clock_gettime, CLOCK_THREAD_CPUTIME_ID, &t);
-	atomic_store(&nb_guest_stats(a->guest)->agent_ns,
-		(uint64_t)t.tv_sec * UINT64_C(1000000000) + (uint64_t)t.tv_nsec +
-			nb_carriers_cpu_ns(a));
+	atomic_store(&nb_guest_stats(a->guest)->agent_ns, nb_os_cpu_ns() + nb_carriers_cpu_ns(a));
 	nb_door_publish(a);
 	a->next_publish_ns = now + PUBLISH_MS * ms;
 }
@@ -357,25 +372,9 @@ static void leave(struct nb_guest *g)
 	NB_OS_1(exit, 0);
 }
 
-static void *thread_pointer(struct nb_guest *g, int which)
-{
-	void **tls = (void **)(void *)(g->stacks + (size_t)(which + 1) * NB_HELPER_STACK +
-				       (size_t)which * NB_HELPER_TLS);
-
-	/* What code compiled for this ABI may read of it: its own address. */
-	tls[0] = tls;
-	tls[2] = tls;
-	return tls;
-}
-
-static void *stack_top(struct nb_guest *g, int which)
-{
-	return g->stacks + (size_t)(which + 1) * NB_HELPER_STACK + (size_t)which * NB_HELPER_TLS;
-}
-
 static long start_watchdog(struct nb_guest *g)
 {
-	const long tid = nb_os_spawn(nb_watchdog_main, g, stack_top(g, 1), thread_pointer(g, 1));
+	const long tid = nb_helper_start(&g->stacks[1], nb_watchdog_main, g);
 
 	if (tid < 0)
 		return tid;
@@ -473,7 +472,7 @@ static bool spawn_agent(struct nb_guest *g)
 	g->stacks = nb_os_pages(STACKS_BYTES);
 	if (g->stacks == NULL)
 		return false;
-	tid = nb_os_spawn(agent_main, g, stack_top(g, 0), thread_pointer(g, 0));
+	tid = nb_helper_start(&g->stacks[0], agent_main, g);
 	if (tid < 0) {
 		nb_os_pages_free(g->stacks, STACKS_BYTES);
 		return false;

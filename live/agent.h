@@ -65,8 +65,7 @@ enum nb_carrier_state {
 
 /* A helper that moves pages. */
 struct nb_carrier {
-	char stack[NB_HELPER_STACK];
-	char tls[NB_HELPER_TLS]; /* right behind its stack */
+	struct nb_helper_stack stack;
 	struct nb_guest *guest;
 	uint32_t number;
 	_Atomic uint32_t state;	 /* enum nb_carrier_state; waited for */
@@ -236,11 +235,16 @@ int nb_move_ask(void *ctx, const struct nb_move_request *r);
 bool nb_move_work(struct nb_agent *a);
 /* The node a page is on, as a topology index; NB_NO_NODE when it can't be told. */
 int nb_page_node(struct nb_agent *a, uint64_t addr);
+/* The whole blocks in a region; empty (start >= end) when there is none. */
+struct nb_span nb_whole_blocks(const struct nb_region *r);
 /* The addresses that go with a block: itself, and the odd ends of its region. */
 struct nb_span nb_block_reach(const struct nb_region *r, uint64_t block);
 
 /* ---- threads.c ---- */
 
+/* NULL: not in the table; find tells the engine of it then, so only known may be asked from one of
+ * its requests. */
+struct nb_thread *nb_thread_known(struct nb_agent *a, uint32_t tid);
 struct nb_thread *nb_thread_find(struct nb_agent *a, uint32_t tid);
 /* Its file of that name ("/stat") in /proc: a descriptor, or -errno. */
 long nb_thread_open(struct nb_agent *a, uint32_t tid, const char *name);
@@ -323,5 +327,22 @@ struct nb_map {
 /* Call fn for each mapping of this process: 0, or -errno, or what fn returned when not 0. */
 typedef int (*nb_map_fn)(void *ctx, const struct nb_map *m);
 int nb_maps_each(int proc_fd, nb_map_fn fn, void *ctx);
+
+/* /proc/self/pagemap: an entry for each page from addr on. False: not all could be read. */
+bool nb_pagemap_read(struct nb_agent *a, uint64_t addr, uint64_t pages, uint64_t *entry);
+
+static inline bool nb_pagemap_present(uint64_t entry)
+{
+	return entry >> 63;
+}
+
+/*
+ * Bit 63 present, 62 swapped, 61 a file's or shared. Present and not a file's: a copy. A swapped
+ * one may be a copy, or the mark that write-protection leaves where nothing was mapped.
+ */
+static inline bool nb_pagemap_copy(uint64_t entry)
+{
+	return (entry >> 62) != 0 && !(entry >> 61 & 1);
+}
 
 #endif

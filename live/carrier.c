@@ -8,7 +8,6 @@
  */
 #include <errno.h>
 #include <linux/mempolicy.h>
-#include <time.h>
 #include "agent.h"
 
 static const uint64_t second = 1000000000;
@@ -21,21 +20,13 @@ long nb_batch_carry(struct nb_batch *b)
 		move_pages, 0, (unsigned long)b->nr, b->page, b->node, b->status, MPOL_MF_MOVE);
 }
 
-static void note_time(struct nb_carrier *c)
-{
-	struct timespec t = {0};
-
-	NB_OS_2(clock_gettime, CLOCK_THREAD_CPUTIME_ID, &t);
-	atomic_store(&c->cpu_ns, (uint64_t)t.tv_sec * second + (uint64_t)t.tv_nsec);
-}
-
 static void carry(struct nb_carrier *c)
 {
 	const uint64_t since = nb_os_now_ns();
 
 	c->rc = nb_batch_carry(&c->batch);
 	nb_stat_max(&nb_guest_stats(c->guest)->move_max_ns, nb_os_now_ns() - since);
-	note_time(c);
+	atomic_store(&c->cpu_ns, nb_os_cpu_ns());
 	atomic_store(&c->state, NB_CARRIER_DONE);
 	nb_nudge(c->guest);
 }
@@ -60,13 +51,8 @@ static void carrier_main(void *arg)
 
 static bool start(struct nb_carrier *c)
 {
-	char *const top = c->stack + NB_HELPER_STACK;
-	void **const tls = (void **)(void *)top;
-	long tid;
+	const long tid = nb_helper_start(&c->stack, carrier_main, c);
 
-	tls[0] = tls;
-	tls[2] = tls;
-	tid = nb_os_spawn(carrier_main, c, top, tls);
 	if (tid < 0)
 		return false;
 	atomic_store(&c->guest->carrier_tid[c->number], (uint32_t)tid);

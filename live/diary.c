@@ -149,8 +149,7 @@ static void find(struct nb_agent *a, struct found *f)
 		return;
 	for (uint32_t i = 0; i < t->nr; i++) {
 		const struct nb_region *r = &t->region[i];
-		const struct nb_span s = {(r->start + NB_HUGE_MASK) & ~(uint64_t)NB_HUGE_MASK,
-			r->end & ~(uint64_t)NB_HUGE_MASK};
+		const struct nb_span s = nb_whole_blocks(r);
 
 		if (!(r->flags & NB_REGION_PRIVATE) && s.start < s.end)
 			find_in(a, r, &s, f);

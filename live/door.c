@@ -75,8 +75,7 @@ static uint32_t wanted_spans(struct nb_agent *a)
 
 	for (uint32_t i = 0; i < t->nr; i++) {
 		const struct nb_region *r = &t->region[i];
-		const struct nb_span s = {(r->start + NB_HUGE_MASK) & ~(uint64_t)NB_HUGE_MASK,
-			r->end & ~(uint64_t)NB_HUGE_MASK};
+		const struct nb_span s = nb_whole_blocks(r);
 
 		if (!(r->flags & never) && s.start < s.end)
 			a->wanted[nr++] = s;

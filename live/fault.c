@@ -89,8 +89,8 @@ static bool block_of(struct nb_agent *a, uint64_t addr, uint64_t *block)
 		return false;
 	r = nb_region_at(t, addr);
 	if (r != NULL) {
-		const uint64_t first = (r->start + NB_HUGE_MASK) & ~(uint64_t)NB_HUGE_MASK;
-		const uint64_t last = (r->end & ~(uint64_t)NB_HUGE_MASK) - NB_HUGE_SIZE;
+		const struct nb_span whole = nb_whole_blocks(r);
+		const uint64_t first = whole.start, last = whole.end - NB_HUGE_SIZE;
 
 		*block = addr & ~(uint64_t)NB_HUGE_MASK;
 		*block = *block < first ? first : *block > last ? last : *block;

@@ -99,6 +99,12 @@ struct nb_hold {
 	bool locked; /* false: the thread forks, and has the lock already */
 };
 
+/* What a helper runs on. */
+struct nb_helper_stack {
+	char stack[NB_HELPER_STACK];
+	char tls[NB_HELPER_TLS]; /* its thread pointer, right behind its stack */
+};
+
 struct nb_agent;
 
 struct nb_guest {
@@ -137,11 +143,16 @@ struct nb_guest {
 		revoked;	/* the lock was taken from a helper: they change nothing any more */
 	struct nb_agent *agent; /* the agent's own */
 	int proc_fd;		/* /proc/self, in the helpers' table */
-	char *stacks;		/* of both, with their thread pointers */
+	struct nb_helper_stack *stacks; /* [2] */
 };
 
 /* A guest without a session, in zeroed memory. */
 void nb_guest_init(struct nb_guest *g);
+
+/* A thread of ours, unknown to libc: agent, watchdog or carrier. */
+bool nb_guest_is_helper(struct nb_guest *g, uint32_t tid);
+/* Start one; it runs fn(arg), which does not return. Its id, or -errno. */
+long nb_helper_start(struct nb_helper_stack *s, void (*fn)(void *arg), void *arg);
 
 /* Counters of this process, or a sink where it has no slot. */
 struct nb_live_stats *nb_guest_stats(struct nb_guest *g);

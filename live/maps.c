@@ -121,3 +121,11 @@ int nb_maps_each(int proc_fd, nb_map_fn fn, void *ctx)
 	NB_OS_1(close, fd);
 	return rc;
 }
+
+bool nb_pagemap_read(struct nb_agent *a, uint64_t addr, uint64_t pages, uint64_t *entry)
+{
+	const long want = (long)(pages * sizeof(entry[0]));
+
+	return NB_OS_4(pread64, a->pagemap_fd, entry, want,
+		       (addr >> NB_PAGE_SHIFT) * sizeof(entry[0])) == want;
+}

@@ -17,6 +17,12 @@ struct nb_span nb_block_reach(const struct nb_region *r, uint64_t block)
 	return s;
 }
 
+struct nb_span nb_whole_blocks(const struct nb_region *r)
+{
+	return (struct nb_span){(r->start + NB_HUGE_MASK) & ~(uint64_t)NB_HUGE_MASK,
+		r->end & ~(uint64_t)NB_HUGE_MASK};
+}
+
 /* ---- where pages are ---- */
 
 static int virtual_node(struct nb_agent *a, uint64_t addr)
@@ -90,8 +96,9 @@ static enum nb_move_status status_of(long err)
 	}
 }
 
-/* The part of its region that moves with a block; empty when it is not to be moved any more. */
-static struct nb_span reach_of(struct nb_agent *a, uint64_t block, bool set_node, int node)
+/* The move begins: the part of its region that moves with a block; empty when it is not to be moved
+ * any more. Moves between virtual nodes are done with that. */
+static struct nb_span begin_move(struct nb_agent *a, uint64_t block, int node)
 {
 	struct nb_regions *t = &a->guest->regions;
 	const unsigned int never = NB_REGION_PRIVATE | NB_REGION_POLICY;
@@ -105,8 +112,10 @@ static struct nb_span reach_of(struct nb_agent *a, uint64_t block, bool set_node
 	if (r != NULL && !(r->flags & never))
 		reach = nb_block_reach(r, block);
 	b = nb_block_at(t, block);
-	if (b != NULL && set_node)
+	if (b != NULL && a->is_virtual)
 		b->node = (int16_t)node;
+	else if (b != NULL)
+		b->moving = true;
 	nb_unlock(&t->lock, &signals);
 	return reach;
 }
@@ -204,13 +213,13 @@ static struct nb_move_request pop(struct nb_mover *m)
 static void move_virtual(struct nb_agent *a)
 {
 	const struct nb_move_request r = pop(&a->mover);
-	const struct nb_span reach = reach_of(a, r.addr, true, r.node_to);
+	const struct nb_span reach = begin_move(a, r.addr, r.node_to);
 	const uint32_t pages = (uint32_t)((reach.end - reach.start) >> NB_PAGE_SHIFT);
 
 	finish(a, &r, pages, pages, -ENOENT);
 }
 
-static void set_moving(struct nb_agent *a, uint64_t block, bool moving)
+static void end_move(struct nb_agent *a, uint64_t block)
 {
 	struct nb_regions *t = &a->guest->regions;
 	struct nb_signals signals;
@@ -219,17 +228,16 @@ static void set_moving(struct nb_agent *a, uint64_t block, bool moving)
 	nb_lock(&t->lock, &signals);
 	b = nb_block_at(t, block);
 	if (b != NULL)
-		b->moving = moving;
+		b->moving = false;
 	nb_unlock(&t->lock, &signals);
 }
 
 static void add_move(struct nb_agent *a, struct nb_batch *b, const struct nb_move_request *r)
 {
-	const struct nb_span reach = reach_of(a, r->addr, false, r->node_to);
+	const struct nb_span reach = begin_move(a, r->addr, r->node_to);
 	const uint32_t first = b->nr;
 	long err = -ENOENT;
 
-	set_moving(a, r->addr, true);
 	if (reach.end > reach.start)
 		err = collect(a, b, &reach, a->topo.nodes[r->node_to].id);
 	refused(a, err);
@@ -260,7 +268,7 @@ static void done(struct nb_agent *a, struct nb_batch *b, long rc)
 	else
 		refused(a, rc);
 	for (uint32_t k = 0; k < b->nr_moves; k++) {
-		set_moving(a, b->move[k].request.addr, false);
+		end_move(a, b->move[k].request.addr);
 		finish(a, &b->move[k].request, b->move[k].moved, b->move[k].end - b->move[k].first,
 			rc < 0 ? rc : b->move[k].err);
 	}

@@ -46,12 +46,30 @@ long nb_os_spawn(void (*fn)(void *arg), void *arg, void *stack_top, void *tls)
 	return NB_OS_4(spawn, fn, arg, stack_top, tls);
 }
 
+long nb_os_clock_ns(int clock, uint64_t *ns)
+{
+	struct timespec t;
+	const long rc = NB_OS_2(clock_gettime, clock, &t);
+
+	if (rc == 0)
+		*ns = (uint64_t)t.tv_sec * UINT64_C(1000000000) + (uint64_t)t.tv_nsec;
+	return rc;
+}
+
 uint64_t nb_os_now_ns(void)
 {
-	struct timespec t = {0};
+	uint64_t ns = 0;
 
-	NB_OS_2(clock_gettime, CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * UINT64_C(1000000000) + (uint64_t)t.tv_nsec;
+	nb_os_clock_ns(CLOCK_MONOTONIC, &ns);
+	return ns;
+}
+
+uint64_t nb_os_cpu_ns(void)
+{
+	uint64_t ns = 0;
+
+	nb_os_clock_ns(CLOCK_THREAD_CPUTIME_ID, &ns);
+	return ns;
 }
 
 /*

@@ -128,8 +128,12 @@ long nb_os_spawn(void (*fn)(void *arg), void *arg, void *stack_top, void *tls);
 
 /* ---- what nearly every caller wants, on top of the rows ---- */
 
+/* What this clock of the kernel's says, ns: 0 or -errno, and then *ns is as it was. */
+long nb_os_clock_ns(int clock, uint64_t *ns);
 /* Monotonic time, ns. */
 uint64_t nb_os_now_ns(void);
+/* CPU time of the calling thread, ns. */
+uint64_t nb_os_cpu_ns(void);
 /*
  * A readable and writable mapping of our own: its address, or -errno. It never lies where the
  * program just unmapped something: many programs map there again with MAP_FIXED, which is right as

@@ -141,10 +141,9 @@ static bool allowed(const struct nb_agent *a)
 
 static struct nb_thread *running(struct nb_agent *a, uint32_t tid)
 {
-	for (uint32_t i = 0; i < a->nr_threads; i++)
-		if (a->threads[i].tid == tid)
-			return a->threads[i].runs ? &a->threads[i] : NULL;
-	return NULL;
+	struct nb_thread *t = nb_thread_known(a, tid);
+
+	return t != NULL && t->runs ? t : NULL;
 }
 
 static unsigned int running_on(const struct nb_agent *a, int node)

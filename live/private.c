@@ -270,24 +270,18 @@ void nb_backing_look_at_canary(struct nb_agent *a)
 	nb_unlock(&g->regions.lock, &signals);
 }
 
-/*
- * /proc/self/pagemap: bit 63 present, 62 swapped, 61 a file's or shared. Present and not a file's:
- * a copy. A swapped one may be a copy, or the mark that write-protection leaves where nothing was
- * mapped; both are right to write back, since reading the page gives what belongs there.
- */
+/* Also swapped ones, which may be no copies: reading the page gives what belongs there. */
 int nb_backing_copies(
 	struct nb_agent *a, uint64_t start, uint64_t end, uint64_t bits[NB_BLOCK_BITS])
 {
 	uint64_t entry[NB_HUGE_PAGES];
 	const uint64_t pages = (end - start) >> NB_PAGE_SHIFT;
-	const long want = (long)(pages * sizeof(entry[0]));
 
 	memset(bits, 0, NB_BLOCK_BITS * sizeof(bits[0]));
-	if (NB_OS_4(pread64, a->pagemap_fd, entry, want,
-		    (start >> NB_PAGE_SHIFT) * sizeof(entry[0])) != want)
+	if (!nb_pagemap_read(a, start, pages, entry))
 		return -EIO;
 	for (uint64_t i = 0; i < pages; i++)
-		if ((entry[i] >> 62) != 0 && !(entry[i] >> 61 & 1))
+		if (nb_pagemap_copy(entry[i]))
 			bits[i / 64] |= UINT64_C(1) << (i % 64);
 	return 0;
 }
@@ -361,15 +355,13 @@ void nb_backing_map_block(struct nb_agent *a, uint64_t start, uint64_t end)
 	const int uffd = atomic_load(&a->guest->uffd);
 	uint64_t entry[NB_HUGE_PAGES];
 	const uint64_t pages = (end - start) >> NB_PAGE_SHIFT;
-	const long want = (long)(pages * sizeof(entry[0]));
 
-	if (pages > NB_HUGE_PAGES || NB_OS_4(pread64, a->pagemap_fd, entry, want,
-					     (start >> NB_PAGE_SHIFT) * sizeof(entry[0])) != want)
+	if (pages > NB_HUGE_PAGES || !nb_pagemap_read(a, start, pages, entry))
 		return;
 	for (uint64_t i = 0; i < pages; i++) {
 		uint64_t last = i;
 
-		while (last < pages && !(entry[last] >> 63))
+		while (last < pages && !nb_pagemap_present(entry[last]))
 			last++;
 		/* A hole of the file ends a call; what lies behind it waits for its first touch. */
 		if (last > i)

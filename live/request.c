@@ -15,12 +15,6 @@ enum {
 
 static const uint64_t ms = 1000000;
 
-static bool is_helper(struct nb_guest *g, uint32_t tid)
-{
-	return tid != 0 &&
-	       (tid == atomic_load(&g->agent_tid) || tid == atomic_load(&g->watchdog_tid));
-}
-
 /* For a thread that nobody may keep from going on. */
 static void lock_or_steal(struct nb_guest *g, struct nb_signals *old)
 {
@@ -31,7 +25,7 @@ static void lock_or_steal(struct nb_guest *g, struct nb_signals *old)
 	while (!nb_lock_timed(&g->regions.lock, old, patience)) {
 		const uint64_t now = atomic_load(&g->progress);
 
-		if (now == progress && is_helper(g, atomic_load(&g->regions.lock.owner))) {
+		if (now == progress && nb_guest_is_helper(g, atomic_load(&g->regions.lock.owner))) {
 			atomic_store(&g->revoked, 1);
 			nb_lock_steal(&g->regions.lock, old);
 			break;

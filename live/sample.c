@@ -36,11 +36,9 @@ enum {
 
 static bool is_mapped(struct nb_agent *a, uint64_t addr)
 {
-	uint64_t entry = 0;
+	uint64_t entry;
 
-	NB_OS_4(pread64, a->pagemap_fd, &entry, sizeof(entry),
-		(addr >> NB_PAGE_SHIFT) * sizeof(entry));
-	return entry >> 63;
+	return nb_pagemap_read(a, addr, 1, &entry) && nb_pagemap_present(entry);
 }
 
 static bool pick(struct nb_agent *a, const struct nb_span *reach, uint64_t *page)
@@ -185,14 +183,12 @@ static bool all_files(struct nb_agent *a, uint64_t start, uint64_t end, uint64_t
 	for (uint64_t at = start, pages; at < end; at += pages << NB_PAGE_SHIFT) {
 		pages = (end - at) >> NB_PAGE_SHIFT;
 		pages = pages < NB_HUGE_PAGES ? pages : NB_HUGE_PAGES;
-		if (NB_OS_4(pread64, a->pagemap_fd, entry, pages * sizeof(entry[0]),
-			    (at >> NB_PAGE_SHIFT) * sizeof(entry[0])) !=
-			(long)(pages * sizeof(entry[0])))
+		if (!nb_pagemap_read(a, at, pages, entry))
 			return false;
 		for (uint64_t i = 0; i < pages; i++) {
-			if ((entry[i] >> 62) != 0 && !(entry[i] >> 61 & 1))
+			if (nb_pagemap_copy(entry[i]))
 				return false;
-			*present += entry[i] >> 63;
+			*present += nb_pagemap_present(entry[i]);
 		}
 	}
 	return true;

@@ -119,20 +119,11 @@ bool nb_threads_have_policy(struct nb_agent *a)
 
 /* ---- the table ---- */
 
-static bool is_helper(struct nb_agent *a, uint32_t tid)
-{
-	for (int i = 0; i < NB_MAX_CARRIERS; i++)
-		if (tid == atomic_load(&a->guest->carrier_tid[i]))
-			return true;
-	return tid == atomic_load(&a->guest->agent_tid) ||
-	       tid == atomic_load(&a->guest->watchdog_tid);
-}
-
 static struct nb_thread *add(struct nb_agent *a, uint32_t tid)
 {
 	struct nb_thread *t = &a->threads[a->nr_threads];
 
-	if (a->nr_threads == NB_MAX_THREADS || tid == 0 || is_helper(a, tid))
+	if (a->nr_threads == NB_MAX_THREADS || tid == 0 || nb_guest_is_helper(a->guest, tid))
 		return NULL;
 	*t = (struct nb_thread){
 		.tid = tid, .stat_fd = -1, .node = NB_NO_NODE, .since = a->look, .seen = a->look};
@@ -145,12 +136,19 @@ static struct nb_thread *add(struct nb_agent *a, uint32_t tid)
 	return t;
 }
 
-struct nb_thread *nb_thread_find(struct nb_agent *a, uint32_t tid)
+struct nb_thread *nb_thread_known(struct nb_agent *a, uint32_t tid)
 {
 	for (uint32_t i = 0; i < a->nr_threads; i++)
 		if (a->threads[i].tid == tid)
 			return &a->threads[i];
-	return add(a, tid);
+	return NULL;
+}
+
+struct nb_thread *nb_thread_find(struct nb_agent *a, uint32_t tid)
+{
+	struct nb_thread *t = nb_thread_known(a, tid);
+
+	return t != NULL ? t : add(a, tid);
 }
 
 static void drop(struct nb_agent *a, uint32_t i)
@@ -214,12 +212,8 @@ static bool runtime_of(struct nb_thread *t, uint64_t *ns)
 {
 	/* The kernel's id of a thread's CPU clock. */
 	const long clock = (long)(~(uint64_t)t->tid << 3) | 6;
-	struct timespec ts = {0};
 
-	if (NB_OS_2(clock_gettime, (int)clock, &ts) != 0)
-		return false;
-	*ns = (uint64_t)ts.tv_sec * UINT64_C(1000000000) + (uint64_t)ts.tv_nsec;
-	return true;
+	return nb_os_clock_ns((int)clock, ns) == 0;
 }
 
 static void tick(struct nb_agent *a, struct nb_thread *t, uint64_t now)

@@ -74,13 +74,8 @@ static long fake_move(const struct nb_os_args *args)
 
 static bool in_helper(void)
 {
-	const struct nb_guest *g = nb_shim_guest();
-	const uint32_t tid = (uint32_t)nb_arch_call(SYS_gettid, 0, 0, 0, 0, 0, 0);
-
-	for (int i = 0; i < NB_MAX_CARRIERS; i++)
-		if (tid == atomic_load(&g->carrier_tid[i]))
-			return true;
-	return tid == atomic_load(&g->agent_tid) || tid == atomic_load(&g->watchdog_tid);
+	return nb_guest_is_helper(
+		nb_shim_guest(), (uint32_t)nb_arch_call(SYS_gettid, 0, 0, 0, 0, 0, 0));
 }
 
 /* Memory calls of the program's own threads go through the table too; those must not fail for no
