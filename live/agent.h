@@ -82,9 +82,7 @@ enum {
 struct nb_armer {
 	uint64_t page[NB_MAX_ARMS];
 	uint32_t head, nr;
-	uint64_t next_ns;	  /* when the next slice may come */
-	uint64_t page_ns, map_ns; /* measured: arming one page; mapping one again, of many */
-	uint32_t turn;
+	uint64_t next_ns; /* when the next slice may come */
 };
 
 /* Faults that were resolved, and that the engine has not heard of. */
@@ -209,9 +207,6 @@ struct nb_block *nb_block_at(struct nb_regions *t, uint64_t addr);
  * Armed pages too. The lock is held.
  */
 void nb_backing_map_block(struct nb_agent *a, uint64_t start, uint64_t end);
-/* The same where nothing of [start, end), in one region, is mapped. Returns the pages. */
-uint64_t nb_backing_map_present(
-	int uffd, const struct nb_region *r, int fd, uint64_t start, uint64_t end);
 
 /* ---- fault.c ---- */
 
@@ -226,8 +221,6 @@ void nb_faults_serve(struct nb_agent *a);
 int nb_sample_arm(void *ctx, const struct nb_arm_request *r, struct nb_arm_result *out);
 /* Arm a slice of what was chosen, when its time has come. */
 void nb_sample_work(struct nb_agent *a);
-/* A page was touched: where its block was armed as a whole, map all of it. True when it was. */
-bool nb_sample_disarm(struct nb_agent *a, uint64_t page);
 
 /* ---- move.c ---- */
 

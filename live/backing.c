@@ -109,7 +109,7 @@ static void make_blocks(struct nb_agent *a, struct nb_backing *b, int node)
 {
 	b->blocks = nb_heap_alloc(&a->heap, b->nr_blocks * sizeof(b->blocks[0]));
 	for (uint32_t i = 0; b->blocks != NULL && i < b->nr_blocks; i++)
-		b->blocks[i].node = (int16_t)node;
+		b->blocks[i] = (struct nb_block){.node = (int16_t)node, .wanted = NB_NO_NODE};
 }
 
 static void drop_file(struct nb_agent *a, struct nb_backing *b)

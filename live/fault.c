@@ -14,6 +14,7 @@
 enum {
 	BATCH = 64,
 	MOST_TRUST = 4,
+	NEIGHBOURS = 4, /* blocks around one */
 	PAGE_MASK = NB_PAGE_SIZE - 1,
 };
 
@@ -28,30 +29,21 @@ static void count_service(struct nb_guest *g, uint64_t ns)
 		nb_stat_add(&slot->histogram[i], 1);
 }
 
-enum answer {
-	NOTHING, /* not a page of ours, or somebody else was faster */
-	TOUCHED, /* a block that was armed whole, for the first time */
-	HINT,
-};
-
-static enum answer resolve(struct nb_agent *a, const struct uffd_msg *m)
+/* False: not a page of ours, or somebody else was faster. */
+static bool resolve(struct nb_agent *a, const struct uffd_msg *m)
 {
 	const int uffd = atomic_load(&a->guest->uffd);
 	const uint64_t page = m->arg.pagefault.address & ~(uint64_t)PAGE_MASK;
 	struct nb_live_stats *s = nb_guest_stats(a->guest);
 
-	if (m->arg.pagefault.flags & UFFD_PAGEFAULT_FLAG_MINOR) {
-		const bool whole = nb_sample_disarm(a, page);
-		const long rc = nb_uffd_continue(uffd, page, page + NB_PAGE_SIZE);
-
-		if (rc == 0 || (whole && rc == -EEXIST)) {
-			nb_stat_add(&s->faults, 1);
-			return whole ? TOUCHED : HINT;
-		}
+	if ((m->arg.pagefault.flags & UFFD_PAGEFAULT_FLAG_MINOR) &&
+		nb_uffd_continue(uffd, page, page + NB_PAGE_SIZE) == 0) {
+		nb_stat_add(&s->faults, 1);
+		return true;
 	}
 	nb_uffd_wake(uffd, page, page + NB_PAGE_SIZE);
 	nb_stat_add(&s->faults_other, 1);
-	return NOTHING;
+	return false;
 }
 
 static void note_sample(struct nb_agent *a, bool local)
@@ -103,29 +95,82 @@ static bool block_of(struct nb_agent *a, uint64_t addr, uint64_t *block)
 	return ok;
 }
 
+/* ---- what a fault says of its block ---- */
+
+static void more_trust(struct nb_block *b, int by)
+{
+	const int trust = b->trust + by;
+
+	b->trust = (uint8_t)(trust < 0 ? 0 : trust > MOST_TRUST ? MOST_TRUST : trust);
+}
+
+/* The n-th neighbour, in turn on either side, or NULL. */
+static struct nb_block *neighbour(struct nb_agent *a, uint64_t block, int n)
+{
+	const uint64_t far = (uint64_t)(n / 2 + 1) << NB_HUGE_SHIFT;
+
+	return nb_block_at(&a->guest->regions, n % 2 != 0 ? block + far : block - far);
+}
+
+/* More of the blocks around were wanted elsewhere than there, as far as anybody knows. */
+static bool others_differ(struct nb_agent *a, uint64_t block, int node)
+{
+	int differ = 0;
+
+	for (int i = 0; i < NEIGHBOURS; i++) {
+		const struct nb_block *b = neighbour(a, block, i);
+
+		if (b != NULL && b->wanted != NB_NO_NODE)
+			differ += b->wanted == node ? -1 : 1;
+	}
+	return differ > 0;
+}
+
+/* Found elsewhere than expected: whoever is near may be as well, and is asked more often. */
+static void doubt_neighbours(struct nb_agent *a, uint64_t block)
+{
+	for (int i = 0; i < NEIGHBOURS / 2; i++) {
+		struct nb_block *b = neighbour(a, block, i);
+
+		if (b != NULL)
+			more_trust(b, -1);
+	}
+}
+
 /*
- * What this fault says of its block. True: the block was found in place lately, so that one fault
- * from elsewhere is no reason to move it. A sampled page may be one that its owner hardly uses, and
- * others as often.
+ * A block at `node` was touched by who belongs to `home`. True: that is too little to move it. It
+ * was found in place lately, or its neighbours were wanted elsewhere: a sampled page may be one
+ * that its owner hardly uses, and others as often.
  */
-static bool settle(struct nb_agent *a, uint64_t block, bool local)
+static bool is_doubtful(struct nb_agent *a, uint64_t block, struct nb_block *b, int node, int home)
+{
+	const bool again = b->wanted == home, local = node == home;
+	bool doubt;
+
+	b->wanted = (int16_t)home;
+	b->settled = local ? (uint8_t)(b->settled + (b->settled < UINT8_MAX)) : 0;
+	if (local) {
+		more_trust(b, 1);
+		return false;
+	}
+	doubt = b->trust > 0 || (!again && others_differ(a, block, home));
+	if (b->trust > 0)
+		doubt_neighbours(a, block);
+	more_trust(b, -1);
+	return doubt;
+}
+
+static bool settle(struct nb_agent *a, uint64_t block, int node, int home)
 {
 	struct nb_regions *t = &a->guest->regions;
 	struct nb_signals signals;
 	struct nb_block *b;
-	bool doubt = false;
+	bool doubt;
 
 	if (!nb_lock_try(&t->lock, &signals))
 		return false;
 	b = nb_block_at(t, block);
-	if (b != NULL) {
-		b->settled = local ? (uint8_t)(b->settled + (b->settled < UINT8_MAX)) : 0;
-		doubt = !local && b->trust > 0;
-		if (local)
-			b->trust = (uint8_t)(b->trust + (b->trust < MOST_TRUST));
-		else
-			b->trust = (uint8_t)(b->trust - (b->trust > 0));
-	}
+	doubt = b != NULL && is_doubtful(a, block, b, node, home);
 	nb_unlock(&t->lock, &signals);
 	return doubt;
 }
@@ -149,7 +194,7 @@ static void tell_engine(struct nb_agent *a, const struct nb_sight *s)
 		return;
 	note_sample(a, cpu_node == page_node);
 	f.task = t->task;
-	if (settle(a, block, nb_task_home(t->task, cpu_node) == page_node))
+	if (settle(a, block, page_node, nb_task_home(t->task, cpu_node)))
 		f.flags |= NB_FAULT_DOUBT;
 	f.vma = nb_vma_find(a->mm, block);
 	f.addr = block;
@@ -189,14 +234,10 @@ static void resolve_batch(struct nb_agent *a, const struct uffd_msg *m, int n)
 	const uint64_t since = nb_os_now_ns();
 
 	for (int i = 0; i < n; i++) {
-		const enum answer is =
-			m[i].event == UFFD_EVENT_PAGEFAULT ? resolve(a, &m[i]) : NOTHING;
-
-		if (is == NOTHING)
+		if (m[i].event != UFFD_EVENT_PAGEFAULT || !resolve(a, &m[i]))
 			continue;
 		count_service(a->guest, nb_os_now_ns() - since);
-		if (is == HINT)
-			remember(a, &m[i]);
+		remember(a, &m[i]);
 	}
 }
 

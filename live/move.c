@@ -120,14 +120,6 @@ static struct nb_span begin_move(struct nb_agent *a, uint64_t block, int node)
 	return reach;
 }
 
-/* Armed pages of a block that is armed whole: mapped at once. */
-static void map_whole(struct nb_agent *a, const struct nb_span *s)
-{
-	for (uint64_t at = s->start; at < s->end; at += NB_HUGE_SIZE)
-		nb_sample_disarm(a, at);
-	nb_sample_disarm(a, s->end - NB_PAGE_SIZE);
-}
-
 /* Pages of a span that are mapped, and not on `target`. Armed ones are mapped first: only then can
  * they move. */
 static long collect(struct nb_agent *a, struct nb_batch *b, const struct nb_span *s, int target)
@@ -135,7 +127,6 @@ static long collect(struct nb_agent *a, struct nb_batch *b, const struct nb_span
 	uint32_t n = b->nr, kept = b->nr;
 	long rc;
 
-	map_whole(a, s);
 	for (uint64_t addr = s->start; addr < s->end && n - b->nr < NB_MAX_REACH;
 		addr += NB_PAGE_SIZE)
 		b->page[n++] = (void *)addr;

@@ -310,17 +310,14 @@ static int write_back(
  * What the page cache holds is mapped at once: else each page would be a fault. To ask where a hole
  * begins takes as long as what is behind it is large, so only its end is asked for.
  */
-uint64_t nb_backing_map_present(
-	int uffd, const struct nb_region *r, int fd, uint64_t start, uint64_t end)
+static void map_present(int uffd, const struct nb_region *r, int fd, uint64_t start, uint64_t end)
 {
-	uint64_t at = start, pages = 0;
+	uint64_t at = start;
 
 	while (at < end) {
-		const uint64_t from = at;
 		const long rc = nb_uffd_continue_from(uffd, &at, end);
 		long data;
 
-		pages += (at - from) >> NB_PAGE_SHIFT;
 		if (rc == 0)
 			break;
 		if (rc == -EEXIST) {
@@ -333,7 +330,6 @@ uint64_t nb_backing_map_present(
 			break;
 		at = r->start + ((uint64_t)data - r->offset);
 	}
-	return pages;
 }
 
 static int share(int uffd, const struct nb_region *r, int fd, uint64_t start, uint64_t end)
@@ -346,7 +342,7 @@ static int share(int uffd, const struct nb_region *r, int fd, uint64_t start, ui
 	NB_OS_3(madvise, start, end - start, MADV_DONTFORK);
 	nb_backing_advise(r, start, end);
 	if (nb_uffd_register(uffd, start, end, NB_UFFD_MINOR) == 0)
-		nb_backing_map_present(uffd, r, fd, start, end);
+		map_present(uffd, r, fd, start, end);
 	return 0;
 }
 

@@ -56,7 +56,7 @@ struct nb_block {
 	uint8_t settled; /* faults in a row that found it in place */
 	uint8_t trust;	 /* faults that found it in place, less those that did not; 0 to 4 */
 	bool moving;	 /* asked to move, and not yet done */
-	bool whole;	 /* every page of it is armed: the first touch maps them all again */
+	int16_t wanted;	 /* the node it was wanted on last; NB_NO_NODE = not known */
 };
 
 struct nb_backing {
