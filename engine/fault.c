@@ -134,6 +134,8 @@ void nb_move_done(struct nb_engine *e, const struct nb_move_request *r, uint32_t
 
 static void count_fault(struct nb_engine *e, const struct nb_fault *f)
 {
+	if (f->flags & NB_FAULT_INFERRED)
+		return;
 	e->counters.numa_hint_faults++;
 	if (f->page_node != f->cpu_node)
 		return;

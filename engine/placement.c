@@ -59,6 +59,8 @@ static nb_history last_toucher(struct nb_engine *e, const struct nb_fault *f, bo
 /* The filter, by node alone or by node and pid. */
 static bool passes(struct nb_engine *e, const struct nb_fault *f, nb_history last)
 {
+	if (f->flags & NB_FAULT_SURE)
+		return true;
 	if (nb_has(&e->config, NB_MECH_CPUPID))
 		return nb_should_numa_migrate(e, f, last);
 	return last == nb_history_node(f->cpu_node);

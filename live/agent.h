@@ -137,8 +137,8 @@ struct nb_agent {
 	uint32_t nr_threads, look;
 	struct nb_thread *threads; /* [NB_MAX_THREADS] */
 	uint64_t next_tick_ns, next_look_ns, next_canary_ns, next_publish_ns, next_maps_ns;
-	uint64_t max_maps; /* vm.max_map_count; 0 = not known */
-	bool busy;	   /* a thread ran since the last tick */
+	uint64_t max_maps;   /* vm.max_map_count; 0 = not known */
+	uint32_t nr_running; /* threads that ran between the last two ticks */
 
 	struct nb_armer armer;
 	struct nb_sights sights;
@@ -215,10 +215,30 @@ void nb_faults_resolve(struct nb_agent *a);
 /* The same, and tell the engine of all that were let go. */
 void nb_faults_serve(struct nb_agent *a);
 
+/* ---- judge.c: what touches say of blocks ---- */
+
+enum { NB_MAX_INFERRED = 16 };
+
+/*
+ * A block was touched by who belongs to `home`; local: the page is there. What to tell the engine
+ * besides: NB_FAULT_DOUBT, NB_FAULT_SURE or nothing.
+ */
+uint32_t nb_judge_touch(struct nb_agent *a, uint64_t block, bool local, int home);
+/*
+ * After the engine was told; waits: it found that too little to move the block. The blocks around
+ * that are likely wanted at `home` as well, and of which nothing else is known: how many.
+ */
+uint32_t nb_judge_others(
+	struct nb_agent *a, uint64_t block, int home, bool waits, uint64_t found[NB_MAX_INFERRED]);
+/* Not every block needs to be asked there. The lock is held. */
+bool nb_judge_may_infer(struct nb_agent *a, uint64_t block);
+
 /* ---- sample.c ---- */
 
 /* The engine's request to arm, answered by choosing one page in each block. */
 int nb_sample_arm(void *ctx, const struct nb_arm_request *r, struct nb_arm_result *out);
+/* Another page of the block, without being asked by the engine. The lock is held. */
+void nb_sample_again(struct nb_agent *a, uint64_t block);
 /* Arm a slice of what was chosen, when its time has come. */
 void nb_sample_work(struct nb_agent *a);
 
@@ -228,6 +248,9 @@ int nb_move_ask(void *ctx, const struct nb_move_request *r);
 bool nb_move_work(struct nb_agent *a);
 /* The node a page is on, as a topology index; NB_NO_NODE when it can't be told. */
 int nb_page_node(struct nb_agent *a, uint64_t addr);
+/* The node of some page of the block that is elsewhere than on `home`; `home` when all that were
+ * asked for are there. */
+int nb_block_stray(struct nb_agent *a, uint64_t block, int home);
 /* The whole blocks in a region; empty (start >= end) when there is none. */
 struct nb_span nb_whole_blocks(const struct nb_region *r);
 /* The addresses that go with a block: itself, and the odd ends of its region. */

@@ -13,8 +13,6 @@
 
 enum {
 	BATCH = 64,
-	MOST_TRUST = 4,
-	NEIGHBOURS = 4, /* blocks around one */
 	PAGE_MASK = NB_PAGE_SIZE - 1,
 };
 
@@ -95,84 +93,29 @@ static bool block_of(struct nb_agent *a, uint64_t addr, uint64_t *block)
 	return ok;
 }
 
-/* ---- what a fault says of its block ---- */
-
-static void more_trust(struct nb_block *b, int by)
+/* Pages of the block that are elsewhere than those of its owner should be, without a fault. */
+static void tell_of_strays(struct nb_agent *a, struct nb_fault *f, uint64_t block, int home)
 {
-	const int trust = b->trust + by;
+	const int node = nb_block_stray(a, block, home);
 
-	b->trust = (uint8_t)(trust < 0 ? 0 : trust > MOST_TRUST ? MOST_TRUST : trust);
+	f->addr = block;
+	f->vma = nb_vma_find(a->mm, block);
+	f->page_node = (int16_t)node;
+	f->flags = NB_FAULT_HUGE | NB_FAULT_SURE | NB_FAULT_INFERRED;
+	if (node < 0 || node == home || f->vma == NULL)
+		return;
+	nb_stat_add(&nb_guest_stats(a->guest)->inferred, 1);
+	nb_hint_fault(a->engine, f);
 }
 
-/* The n-th neighbour, in turn on either side, or NULL. */
-static struct nb_block *neighbour(struct nb_agent *a, uint64_t block, int n)
+/* Blocks that nobody asked, and of which their neighbours say enough. */
+static void infer(struct nb_agent *a, struct nb_fault *f, int home, bool waits)
 {
-	const uint64_t far = (uint64_t)(n / 2 + 1) << NB_HUGE_SHIFT;
+	uint64_t block[NB_MAX_INFERRED];
+	const uint32_t n = nb_judge_others(a, f->addr, home, waits, block);
 
-	return nb_block_at(&a->guest->regions, n % 2 != 0 ? block + far : block - far);
-}
-
-/* More of the blocks around were wanted elsewhere than there, as far as anybody knows. */
-static bool others_differ(struct nb_agent *a, uint64_t block, int node)
-{
-	int differ = 0;
-
-	for (int i = 0; i < NEIGHBOURS; i++) {
-		const struct nb_block *b = neighbour(a, block, i);
-
-		if (b != NULL && b->wanted != NB_NO_NODE)
-			differ += b->wanted == node ? -1 : 1;
-	}
-	return differ > 0;
-}
-
-/* Found elsewhere than expected: whoever is near may be as well, and is asked more often. */
-static void doubt_neighbours(struct nb_agent *a, uint64_t block)
-{
-	for (int i = 0; i < NEIGHBOURS / 2; i++) {
-		struct nb_block *b = neighbour(a, block, i);
-
-		if (b != NULL)
-			more_trust(b, -1);
-	}
-}
-
-/*
- * A block at `node` was touched by who belongs to `home`. True: that is too little to move it. It
- * was found in place lately, or its neighbours were wanted elsewhere: a sampled page may be one
- * that its owner hardly uses, and others as often.
- */
-static bool is_doubtful(struct nb_agent *a, uint64_t block, struct nb_block *b, int node, int home)
-{
-	const bool again = b->wanted == home, local = node == home;
-	bool doubt;
-
-	b->wanted = (int16_t)home;
-	b->settled = local ? (uint8_t)(b->settled + (b->settled < UINT8_MAX)) : 0;
-	if (local) {
-		more_trust(b, 1);
-		return false;
-	}
-	doubt = b->trust > 0 || (!again && others_differ(a, block, home));
-	if (b->trust > 0)
-		doubt_neighbours(a, block);
-	more_trust(b, -1);
-	return doubt;
-}
-
-static bool settle(struct nb_agent *a, uint64_t block, int node, int home)
-{
-	struct nb_regions *t = &a->guest->regions;
-	struct nb_signals signals;
-	struct nb_block *b;
-	bool doubt;
-
-	if (!nb_lock_try(&t->lock, &signals))
-		return false;
-	b = nb_block_at(t, block);
-	doubt = b != NULL && is_doubtful(a, block, b, node, home);
-	nb_unlock(&t->lock, &signals);
-	return doubt;
+	for (uint32_t i = 0; i < n; i++)
+		tell_of_strays(a, f, block[i], home);
 }
 
 static void tell_engine(struct nb_agent *a, const struct nb_sight *s)
@@ -183,8 +126,10 @@ static void tell_engine(struct nb_agent *a, const struct nb_sight *s)
 		.now_ns = nb_os_now_ns(),
 		.flags = NB_FAULT_HUGE | (s->write ? NB_FAULT_WRITE : 0U),
 	};
+	struct nb_verdict v;
+	uint32_t judged;
 	uint64_t block;
-	int page_node, cpu_node;
+	int page_node, cpu_node, home;
 
 	if (!block_of(a, s->addr, &block) || t == NULL || t->task == NULL)
 		return;
@@ -194,14 +139,19 @@ static void tell_engine(struct nb_agent *a, const struct nb_sight *s)
 		return;
 	note_sample(a, cpu_node == page_node);
 	f.task = t->task;
-	if (settle(a, block, page_node, nb_task_home(t->task, cpu_node)))
-		f.flags |= NB_FAULT_DOUBT;
+	home = nb_task_home(t->task, cpu_node);
+	judged = nb_judge_touch(a, block, page_node == home, home);
+	f.flags |= judged;
 	f.vma = nb_vma_find(a->mm, block);
 	f.addr = block;
 	f.cpu_node = (int16_t)cpu_node;
 	f.page_node = (int16_t)page_node;
-	if (f.vma != NULL)
-		nb_hint_fault(a->engine, &f);
+	if (f.vma == NULL)
+		return;
+	v = nb_hint_fault(a->engine, &f);
+	infer(a, &f, home, page_node != home && v.why == NB_WHY_FILTERED);
+	if (page_node == home && (judged & NB_FAULT_SURE))
+		tell_of_strays(a, &f, block, home);
 }
 
 /* Messages are read before they are resolved, so who waits for what is known to the watchdog. */

@@ -6,6 +6,11 @@
 #include <errno.h>
 #include "agent.h"
 
+enum {
+	ASKED = 16, /* pages of a block */
+	STRIDE = NB_HUGE_PAGES / ASKED,
+};
+
 struct nb_span nb_block_reach(const struct nb_region *r, uint64_t block)
 {
 	struct nb_span s = {block, block + NB_HUGE_SIZE};
@@ -61,6 +66,29 @@ int nb_page_node(struct nb_agent *a, uint64_t addr)
 		nb_guest_note(a->guest, NB_NOTE_NO_MOVE_PAGES);
 	}
 	return id < 0 ? NB_NO_NODE : nb_topology_index(&a->topo, (int)id);
+}
+
+/* Every so many pages are asked for, from one chosen at random on. */
+int nb_block_stray(struct nb_agent *a, uint64_t block, int home)
+{
+	const uint64_t from = nb_agent_random(a) % STRIDE;
+	void *page[ASKED];
+	int status[ASKED];
+
+	if (a->is_virtual)
+		return virtual_node(a, block);
+	for (uint64_t i = 0; i < ASKED; i++)
+		page[i] = (void *)(block + ((from + i * STRIDE) << NB_PAGE_SHIFT));
+	if (NB_OS_6(move_pages, 0, (unsigned long)ASKED, page, NULL, status, 0) != 0)
+		return home;
+	for (int i = 0; i < ASKED; i++) {
+		const int node =
+			status[i] < 0 ? NB_NO_NODE : nb_topology_index(&a->topo, status[i]);
+
+		if (node != NB_NO_NODE && node != home)
+			return node;
+	}
+	return home;
 }
 
 /* ---- moving ---- */

@@ -54,9 +54,10 @@ struct nb_block {
 	int16_t node;	 /* index of the node it is thought to be on; NB_NO_NODE = not known */
 	uint8_t armed;	 /* pages armed that nobody touched yet */
 	uint8_t settled; /* faults in a row that found it in place */
-	uint8_t trust;	 /* faults that found it in place, less those that did not; 0 to 4 */
+	uint8_t trust;	 /* faults of the same owner, less those of others; 0 to 4 */
 	bool moving;	 /* asked to move, and not yet done */
-	int16_t wanted;	 /* the node it was wanted on last; NB_NO_NODE = not known */
+	bool waits;	 /* it is not where it is wanted, and the engine wants to hear more */
+	int16_t wanted;	 /* the owner's node; NB_NO_NODE = not known */
 };
 
 struct nb_backing {
@@ -65,6 +66,9 @@ struct nb_backing {
 	uint32_t users;		/* regions */
 	uint64_t device, inode; /* as /proc/self/maps shows them */
 	bool trimmed;		/* parts of it may have no region any more */
+	/* What blocks between others would say was foretold so often, and so often rightly: judge.c
+	 */
+	uint8_t guesses, right_guesses;
 	uint32_t nr_blocks;
 	struct nb_block *blocks; /* [nr_blocks], by offset >> 21; may be NULL */
 };

@@ -5,8 +5,7 @@
  * blocks as of huge pages that were armed and faulted as one. Arming is MADV_DONTNEED on shared
  * file memory: the data stays in the file and only the entry goes.
  *
- * Not every block is asked in every scan: the more faults found it in place, the more seldom. A
- * fault that finds one elsewhere has its neighbours asked more often again (fault.c).
+ * Not every block is asked in every scan: the surer its owner is, the more seldom (judge.c).
  *
  * A request is answered at once, with what will be armed; the pages are armed in slices, between
  * which faults are served, in no order: so the first few say something of all of it, and no sweep
@@ -31,8 +30,10 @@ enum {
 	MOST_ARMED = 16,     /* pages of a block that nobody touched */
 	PATIENCE = 8,	     /* scans, about, until an untouched one gets company */
 	DUTY = 2,	     /* arming takes at most one part in so many of the time */
-	MOST_RARE = 3,	     /* one scan in 2^n asks a block that was found in place n times */
+	MOST_RARE = 4,	     /* one scan in 2^n asks a block whose owner was met n times */
 	MOST_PAUSE_NS = 200000000,
+	STEP = 4,	 /* one block in so many, of those that nothing is known of */
+	FEW_BLOCKS = 16, /* a region of fewer is asked block by block */
 };
 
 static bool is_mapped(struct nb_agent *a, uint64_t addr)
@@ -97,17 +98,39 @@ static bool enough_waits(struct nb_agent *a, const struct nb_block *b)
 	return b->armed > 0 && (b->armed >= MOST_ARMED || nb_agent_random(a) % PATIENCE != 0);
 }
 
-/* What was found in place so often is asked now and then. */
+/* One thread alone, which finds its memory in place: others that come would be the first to touch
+ * what was armed before, on their way to where they will run. */
+static bool is_calm(struct nb_agent *a)
+{
+	const struct nb_live_stats *s = nb_guest_stats(a->guest);
+
+	return a->nr_running < 2 &&
+	       atomic_load(&s->last_local) * 4 >= atomic_load(&s->last_samples) * 3;
+}
+
+/* A block whose owner is known is asked now and then. */
 static bool is_settled(struct nb_agent *a, const struct nb_block *b)
 {
-	const unsigned int rare = b->trust < MOST_RARE ? b->trust : MOST_RARE;
+	const bool most = b->trust > MOST_RARE || is_calm(a);
+	const unsigned int rare = most ? MOST_RARE : b->trust;
 
 	return nb_agent_random(a) >> (64 - MOST_RARE) >= (1U << MOST_RARE) >> rare;
 }
 
-static bool passed_over(struct nb_agent *a, const struct nb_block *b)
+/* Of what nobody knows anything of, every few blocks are asked first: others in the next scan. */
+static bool has_others(struct nb_agent *a, const struct nb_region *r, const struct nb_block *b,
+	uint64_t block, uint64_t phase)
 {
-	return b->moving || enough_waits(a, b) || is_settled(a, b);
+	return b->wanted == NB_NO_NODE &&
+	       r->end - r->start >= FEW_BLOCKS * (uint64_t)NB_HUGE_SIZE &&
+	       ((block >> NB_HUGE_SHIFT) + phase) % STEP != 0 && nb_judge_may_infer(a, block);
+}
+
+static bool passed_over(struct nb_agent *a, const struct nb_region *r, const struct nb_block *b,
+	uint64_t block, uint64_t phase)
+{
+	return b->moving || enough_waits(a, b) || is_settled(a, b) ||
+	       has_others(a, r, b, block, phase);
 }
 
 static uint64_t *slot_of(struct nb_armer *w, uint32_t i)
@@ -125,27 +148,42 @@ static void push(struct nb_agent *a, uint64_t page)
 	*slot_of(w, at) = page;
 }
 
-/* The lock is held. */
-static void choose(struct nb_agent *a, uint64_t block, struct nb_arm_result *out)
+static bool push_page_of(struct nb_agent *a, const struct nb_region *r, uint64_t block)
 {
-	struct nb_regions *t = &a->guest->regions;
-	struct nb_region *r = nb_region_at(t, block);
-	struct nb_block *b = nb_block_at(t, block);
-	struct nb_span reach;
+	const struct nb_span reach = nb_block_reach(r, block);
+	struct nb_block *b = nb_block_at(&a->guest->regions, block);
 	uint64_t page;
 
-	if (!may_arm(r) || (b != NULL && passed_over(a, b)))
-		return;
-	reach = nb_block_reach(r, block);
 	if (!pick(a, &reach, &page))
-		return;
+		return false;
 	push(a, page);
 	if (b != NULL)
 		b->armed++;
+	return true;
+}
+
+/* The lock is held. */
+static void choose(struct nb_agent *a, uint64_t block, uint64_t phase, struct nb_arm_result *out)
+{
+	const struct nb_region *r = nb_region_at(&a->guest->regions, block);
+	const struct nb_block *b = nb_block_at(&a->guest->regions, block);
+
+	if (!may_arm(r) || (b != NULL && passed_over(a, r, b, block, phase)) ||
+		!push_page_of(a, r, block))
+		return;
 	out->present += NB_HUGE_PAGES;
 	out->updated += NB_HUGE_PAGES;
 	out->huge_present++;
 	out->huge_updated++;
+}
+
+void nb_sample_again(struct nb_agent *a, uint64_t block)
+{
+	const struct nb_region *r = nb_region_at(&a->guest->regions, block);
+	const struct nb_block *b = nb_block_at(&a->guest->regions, block);
+
+	if (may_arm(r) && b != NULL && !b->moving && b->armed == 0 && !queue_full(a))
+		push_page_of(a, r, block);
 }
 
 static bool full(const struct nb_arm_request *q, const struct nb_arm_result *out)
@@ -156,6 +194,7 @@ static bool full(const struct nb_arm_request *q, const struct nb_arm_result *out
 int nb_sample_arm(void *ctx, const struct nb_arm_request *q, struct nb_arm_result *out)
 {
 	struct nb_agent *a = ctx;
+	const uint64_t phase = nb_agent_random(a);
 	struct nb_signals signals;
 
 	*out = (struct nb_arm_result){.end = q->start};
@@ -167,7 +206,7 @@ int nb_sample_arm(void *ctx, const struct nb_arm_request *q, struct nb_arm_resul
 		for (int i = 0;
 			i < BLOCKS_AT_ONCE && out->end < q->end && !full(q, out) && !queue_full(a);
 			i++) {
-			choose(a, out->end, out);
+			choose(a, out->end, phase, out);
 			out->end += NB_HUGE_SIZE;
 		}
 		nb_unlock(&a->guest->regions.lock, &signals);

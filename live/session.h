@@ -46,6 +46,7 @@ enum {
 	X(first_local, "events", "of these, local")                                                \
 	X(last_samples, "events", "samples in the last seconds, older ones fading")                \
 	X(last_local, "events", "of these, local")                                                 \
+	X(inferred, "events", "blocks judged by those around them, without a fault")               \
 	X(moves, "events", "blocks moved")                                                         \
 	X(moved, "pages", "pages moved")                                                           \
 	X(move_failed, "pages", "pages that did not move")                                         \

@@ -224,7 +224,6 @@ static void tick(struct nb_agent *a, struct nb_thread *t, uint64_t now)
 	if (!runtime_of(t, &runtime))
 		return;
 	t->runs = runtime != t->runtime_ns;
-	a->busy |= t->runs;
 	t->runtime_ns = runtime;
 	/* While what was asked for is not armed yet there is no time for another scan. */
 	if (a->armer.nr == 0 || t->scan_ns == 0)
@@ -241,13 +240,15 @@ static void tick(struct nb_agent *a, struct nb_thread *t, uint64_t now)
 void nb_threads_tick(struct nb_agent *a)
 {
 	const uint64_t now = nb_os_now_ns();
+	uint32_t running = 0;
 
 	if (now >= a->next_look_ns)
 		nb_threads_look(a);
-	a->busy = false;
 	for (uint32_t i = 0; i < a->nr_threads; i++) {
 		tick(a, &a->threads[i], now);
+		running += a->threads[i].runs;
 		nb_faults_resolve(a);
 	}
-	a->next_tick_ns = now + (a->busy ? TICK_MS : IDLE_TICK_MS) * ms;
+	a->nr_running = running;
+	a->next_tick_ns = now + (running > 0 ? TICK_MS : IDLE_TICK_MS) * ms;
 }

@@ -1,0 +1,293 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * judge: what a touch says of its block, and of those around it. A sample is one page of a block at
+ * one moment: it may be one that its owner hardly uses and others as often. So the owner of a block
+ * that was met again and again is believed in, and neighbours, who mostly share one, have a say.
+ *
+ * What lies between two blocks that are wanted on one node is likely wanted there too. Each fault
+ * tries that: would it have been foretold? While that is nearly always so for the memory of an
+ * mmap, only every fourth block of it is asked at first and the rest is inferred; where it is not,
+ * as in memory that all threads share, nothing is.
+ *
+ * The regions' lock is held in all of these, but for the two at the end.
+ */
+#include "agent.h"
+
+enum {
+	MOST_TRUST = 4,
+	VOTERS = 8,  /* blocks around one that have a vote */
+	NEAREST = 2, /* of them, those that are doubted with it */
+	MAJORITY = 2,
+	BESIDE = 8,	 /* how far away a neighbour may be that says what is between */
+	GUESSES = 32,	 /* remembered */
+	FEW_GUESSES = 4, /* too few to say whether they are right */
+	RIGHT = 7,	 /* of EIGHTHS */
+	EIGHTHS = 8,
+	NO_BLOCK = -2, /* the region ends */
+};
+
+static uint64_t address_beside(uint64_t block, int by)
+{
+	return block + (uint64_t)(int64_t)by * (uint64_t)NB_HUGE_SIZE;
+}
+
+static struct nb_block *block_beside(struct nb_agent *a, uint64_t block, int by)
+{
+	return nb_block_at(&a->guest->regions, address_beside(block, by));
+}
+
+/* The n-th neighbour, in turn on either side, or NULL. */
+static struct nb_block *neighbour(struct nb_agent *a, uint64_t block, int n)
+{
+	return block_beside(a, block, n % 2 != 0 ? n / 2 + 1 : -(n / 2 + 1));
+}
+
+/* How many more of the blocks around were wanted there than elsewhere, when touched last. */
+static int votes(struct nb_agent *a, uint64_t block, int node)
+{
+	int votes = 0;
+
+	for (int i = 0; i < VOTERS; i++) {
+		const struct nb_block *b = neighbour(a, block, i);
+
+		if (b != NULL && b->wanted != NB_NO_NODE)
+			votes += b->wanted == node ? 1 : -1;
+	}
+	return votes;
+}
+
+/* ---- trust ---- */
+
+static void more_trust(struct nb_block *b, int by)
+{
+	const int trust = b->trust + by;
+
+	b->trust = (uint8_t)(trust < 0 ? 0 : trust > MOST_TRUST ? MOST_TRUST : trust);
+}
+
+/* Found elsewhere than expected: whoever is near may be as well, and is asked more often. */
+static void doubt_neighbours(struct nb_agent *a, uint64_t block)
+{
+	for (int i = 0; i < NEAREST; i++) {
+		struct nb_block *b = neighbour(a, block, i);
+
+		if (b != NULL)
+			more_trust(b, -1);
+	}
+}
+
+/* ---- foretelling ---- */
+
+/* Where the nearest block on that side is wanted of which it is known; NB_NO_NODE: none near. */
+static int wanted_beside(struct nb_agent *a, uint64_t block, int side)
+{
+	for (int far = 1; far <= BESIDE; far++) {
+		const struct nb_block *b = block_beside(a, block, side * far);
+
+		if (b == NULL)
+			return NO_BLOCK;
+		if (b->wanted != NB_NO_NODE)
+			return b->wanted;
+	}
+	return NB_NO_NODE;
+}
+
+/* Where a block is likely wanted, by what is on either side of it. */
+static int foretold(struct nb_agent *a, uint64_t block)
+{
+	const int left = wanted_beside(a, block, -1), right = wanted_beside(a, block, 1);
+
+	if (left == right || right == NO_BLOCK)
+		return left == NO_BLOCK ? NB_NO_NODE : left;
+	return left == NO_BLOCK ? right : NB_NO_NODE;
+}
+
+static struct nb_backing *backing_of(struct nb_agent *a, uint64_t block)
+{
+	const struct nb_region *r = nb_region_at(&a->guest->regions, block);
+
+	return r != NULL ? &a->guest->regions.backing[r->backing] : NULL;
+}
+
+static void try_guess(struct nb_agent *a, uint64_t block, int home)
+{
+	struct nb_backing *k = backing_of(a, block);
+	const int guess = foretold(a, block);
+
+	if (k == NULL || guess == NB_NO_NODE)
+		return;
+	if (k->guesses == GUESSES) {
+		k->guesses /= 2;
+		k->right_guesses /= 2;
+	}
+	k->guesses++;
+	k->right_guesses = (uint8_t)(k->right_guesses + (guess == home));
+}
+
+static bool often_right(const struct nb_backing *k)
+{
+	return k->right_guesses * EIGHTHS >= k->guesses * RIGHT;
+}
+
+/* Where it is not known yet, and where two owners meet, blocks are asked one by one. */
+bool nb_judge_may_infer(struct nb_agent *a, uint64_t block)
+{
+	const struct nb_backing *k = backing_of(a, block);
+
+	if (k == NULL || (k->guesses >= FEW_GUESSES && !often_right(k)))
+		return false;
+	return foretold(a, block) != NB_NO_NODE || wanted_beside(a, block, -1) < 0 ||
+	       wanted_beside(a, block, 1) < 0;
+}
+
+/* ---- a touch ---- */
+
+/* The same owner as before: those around that have it too are believed with it. */
+static void confirm(struct nb_agent *a, uint64_t block, struct nb_block *b, int home)
+{
+	const struct nb_backing *k = backing_of(a, block);
+
+	more_trust(b, 1);
+	if (k->guesses < FEW_GUESSES || !often_right(k))
+		return;
+	for (int i = 0; i < VOTERS; i++) {
+		struct nb_block *o = neighbour(a, block, i);
+
+		if (o != NULL && o->wanted == home)
+			more_trust(o, 1);
+	}
+}
+
+/* Another one than before: is that enough to believe in a change of hands? */
+static bool convinces(struct nb_agent *a, uint64_t block, struct nb_block *b, int around)
+{
+	const bool believed = b->wanted != NB_NO_NODE && b->trust > 0;
+
+	if (believed) {
+		more_trust(b, -1);
+		doubt_neighbours(a, block);
+	}
+	return believed ? around >= MAJORITY : around >= 0;
+}
+
+/* Flags for the engine of a touch of a block by who belongs to `home`. */
+static uint32_t judge(struct nb_agent *a, uint64_t block, struct nb_block *b, bool local, int home)
+{
+	int around;
+
+	b->settled = local ? (uint8_t)(b->settled + (b->settled < UINT8_MAX)) : 0;
+	/* Where only one thread runs nobody else could have touched it. */
+	if (a->nr_running < 2)
+		return 0;
+	try_guess(a, block, home);
+	if (b->wanted == home) {
+		confirm(a, block, b, home);
+		/* Soon again: does it come? */
+		if (!local)
+			b->trust = 1;
+		return NB_FAULT_SURE;
+	}
+	around = votes(a, block, home);
+	if (!convinces(a, block, b, around)) {
+		if (b->wanted == NB_NO_NODE || b->trust == 0)
+			b->wanted = (int16_t)home;
+		return NB_FAULT_DOUBT;
+	}
+	b->wanted = (int16_t)home;
+	b->trust = 0;
+	return around >= MAJORITY ? NB_FAULT_SURE : 0;
+}
+
+/* ---- and what it says of others ---- */
+
+static bool is_open(const struct nb_block *b, int home)
+{
+	if (b->moving || b->armed > 0)
+		return false;
+	return b->wanted == NB_NO_NODE || (b->wanted == home && b->waits);
+}
+
+/* Two owners meet somewhere among the blocks that nothing is known of: the middle one is asked. */
+static void look_between(struct nb_agent *a, uint64_t block, int side, int far)
+{
+	int first = far, unknown = 0;
+
+	while (first > 1) {
+		const struct nb_block *b = block_beside(a, block, side * (first - 1));
+
+		if (b->wanted != NB_NO_NODE)
+			break;
+		if (b->armed > 0 || b->moving)
+			return;
+		first--;
+		unknown++;
+	}
+	if (unknown > 0)
+		nb_sample_again(a, address_beside(block, side * (first + unknown / 2)));
+}
+
+static uint32_t infer_side(
+	struct nb_agent *a, uint64_t block, int home, int side, uint64_t *found, uint32_t n)
+{
+	for (int far = 1; far <= BESIDE && n < NB_MAX_INFERRED; far++) {
+		const uint64_t at = address_beside(block, side * far);
+		struct nb_block *b = nb_block_at(&a->guest->regions, at);
+
+		if (b == NULL)
+			break;
+		if (b->wanted != NB_NO_NODE && b->wanted != home) {
+			look_between(a, block, side, far);
+			break;
+		}
+		if (!is_open(b, home) || foretold(a, at) != home)
+			continue;
+		b->wanted = (int16_t)home;
+		b->waits = false;
+		more_trust(b, 1);
+		found[n++] = at;
+	}
+	return n;
+}
+
+/* ---- with the lock to be had ---- */
+
+uint32_t nb_judge_touch(struct nb_agent *a, uint64_t block, bool local, int home)
+{
+	struct nb_regions *t = &a->guest->regions;
+	struct nb_signals signals;
+	struct nb_block *b;
+	uint32_t flags;
+
+	if (!nb_lock_try(&t->lock, &signals))
+		return NB_FAULT_DOUBT;
+	b = nb_block_at(t, block);
+	flags = b != NULL ? judge(a, block, b, local, home) : 0;
+	nb_unlock(&t->lock, &signals);
+	return flags;
+}
+
+uint32_t nb_judge_others(
+	struct nb_agent *a, uint64_t block, int home, bool waits, uint64_t found[NB_MAX_INFERRED])
+{
+	struct nb_regions *t = &a->guest->regions;
+	const struct nb_backing *k;
+	struct nb_signals signals;
+	struct nb_block *b;
+	uint32_t n = 0;
+
+	if (a->nr_running < 2 || !nb_lock_try(&t->lock, &signals))
+		return 0;
+	b = nb_block_at(t, block);
+	k = backing_of(a, block);
+	if (b != NULL)
+		b->waits = waits;
+	if (k != NULL && k->guesses >= FEW_GUESSES && often_right(k)) {
+		/* An exception to the rule: now, not when all of it is asked again. */
+		if (waits)
+			nb_sample_again(a, block);
+		n = infer_side(a, block, home, -1, found, 0);
+		n = infer_side(a, block, home, 1, found, n);
+	}
+	nb_unlock(&t->lock, &signals);
+	return n;
+}
