@@ -178,8 +178,6 @@ static enum nb_why obstacle(struct nb_engine *e, const struct nb_fault *f, int t
 	const uint64_t units =
 		nb_has(&e->config, NB_MECH_THP_RATELIMIT) ? pages_of(f) : UINT64_C(1);
 
-	if (f->flags & NB_FAULT_DOUBT)
-		return NB_WHY_FILTERED;
 	if ((f->flags & NB_FAULT_SHARED) && nb_has(&e->config, NB_MECH_SINGLE_MAPPED))
 		return NB_WHY_SHARED;
 	if (nb_has(&e->config, NB_MECH_MIGRATE_RATELIMIT) &&

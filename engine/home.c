@@ -11,6 +11,7 @@ enum {
 	AWAY_MS = 20,	  /* and at one that is not; what was counted is good for so long, too */
 	ACTIVE_MS = 1000, /* a task not seen for so long while others were needs no CPU */
 	INTRUDERS = 16,	  /* looked at for one task */
+	RETURNS = 16,	  /* in the time of patience: somebody else wants that CPU as much */
 	QUARTERS = 4,
 };
 
@@ -49,6 +50,7 @@ static void belong(struct nb_engine *e, struct nb_task *t, int node, uint64_t no
 	t->resident = true;
 	e->nodes[node].residents++;
 	t->away_ns = 0;
+	t->returns = 0;
 	if (from != node)
 		trace(e, t, NB_EVENT_PREFERRED, from, 0, now_ns);
 }
@@ -235,12 +237,27 @@ static bool has_room(struct nb_engine *e, const struct nb_task *t, int node, uin
 	return with(e, node, t) <= e->topo.nodes[node].nr_cpus || !less_loaded(e, t, t->home, node);
 }
 
+static uint64_t patience_ns(const struct nb_engine *e)
+{
+	return (uint64_t)nb_tune(&e->config, NB_TUNE_HOME_PATIENCE_MS) * ms;
+}
+
+/* Another program's tasks may belong there too, and an idle CPU elsewhere takes one of them. */
+static void note_return(const struct nb_engine *e, struct nb_task *t, uint64_t now_ns)
+{
+	if (now_ns - t->returns_ns > patience_ns(e)) {
+		t->returns_ns = now_ns;
+		t->returns = 0;
+	}
+	t->returns++;
+}
+
 /* Time in which it did not run does not count: nobody kept it away. */
 static bool kept_away(const struct nb_engine *e, struct nb_task *t, uint64_t now_ns)
 {
 	if (t->away_ns == 0 || now_ns - t->seen_ns > ACTIVE_MS * ms)
 		t->away_ns = now_ns;
-	return now_ns - t->away_ns > (uint64_t)nb_tune(&e->config, NB_TUNE_HOME_PATIENCE_MS) * ms;
+	return t->returns >= RETURNS || now_ns - t->away_ns > patience_ns(e);
 }
 
 static void come_home(struct nb_engine *e, struct nb_task *t, int cpu_node, uint64_t now_ns)
@@ -252,8 +269,10 @@ static void come_home(struct nb_engine *e, struct nb_task *t, int cpu_node, uint
 		return;
 	}
 	err = go(e, t, cpu_node, now_ns);
-	if (err == 0)
+	if (err == 0) {
 		t->cpu_node = t->home;
+		note_return(e, t, now_ns);
+	}
 	/* Who may not go where it belongs belongs where it may be. */
 	if (err == -EINVAL)
 		belong(e, t, cpu_node, now_ns);

@@ -254,8 +254,8 @@ enum nb_fault_flags {
 	NB_FAULT_LOOKUP = 1 << 4, /* must not disturb: nothing is counted, nothing moves */
 	NB_FAULT_SPURIOUS = 1 << 5, /* another task repaired the entry meanwhile */
 	NB_FAULT_BATCHED = 1 << 6, /* one of the pages of a PMD that was armed as one (pmd_batch) */
-	NB_FAULT_DOUBT = 1 << 7, /* the last ones found the page in place: too little to move it */
-	NB_FAULT_SURE = 1 << 8,	 /* those of the pages around say the same: it passes the filter */
+	NB_FAULT_DOUBT = 1 << 7,   /* the last ones were of another node: too little to move it */
+	NB_FAULT_SURE = 1 << 8, /* those of the pages around say the same: it passes the filter */
 	NB_FAULT_INFERRED = 1 << 9, /* nobody faulted: those of the pages around say so */
 };
 

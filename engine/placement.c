@@ -59,8 +59,8 @@ static nb_history last_toucher(struct nb_engine *e, const struct nb_fault *f, bo
 /* The filter, by node alone or by node and pid. */
 static bool passes(struct nb_engine *e, const struct nb_fault *f, nb_history last)
 {
-	if (f->flags & NB_FAULT_SURE)
-		return true;
+	if (f->flags & (NB_FAULT_DOUBT | NB_FAULT_SURE))
+		return f->flags & NB_FAULT_SURE;
 	if (nb_has(&e->config, NB_MECH_CPUPID))
 		return nb_should_numa_migrate(e, f, last);
 	return last == nb_history_node(f->cpu_node);
@@ -79,7 +79,8 @@ static struct nb_verdict misplaced_by_reference(
 	*before = last;
 	if (!by_reference && last != NB_HISTORY_LAZY)
 		return stay(NB_WHY_NO_POLICY);
-	if (v.why == NB_WHY_MOVE && filter && last != NB_HISTORY_LAZY && !passes(e, f, last))
+	if (v.why == NB_WHY_MOVE && (filter || (f->flags & NB_FAULT_DOUBT)) &&
+		last != NB_HISTORY_LAZY && !passes(e, f, last))
 		return stay(NB_WHY_FILTERED);
 	return v;
 }

@@ -185,14 +185,6 @@ static bool in_place(const struct nb_task *t)
 	return t->hurried_in_vain || remote * STRAGGLERS <= t->locality[NB_LOCAL] + remote;
 }
 
-/* Where nothing at all is away the next look can wait four times as long. */
-static uint64_t longer_by(const struct nb_task *t)
-{
-	if (t->locality[NB_REMOTE] == 0 && t->locality[NB_LOCAL] > 0)
-		return t->scan_period_ms * UINT64_C(3);
-	return in_place(t) ? t->scan_period_ms : t->scan_period_ms / 4;
-}
-
 /* By what the faults of a sequence found, and nothing else. One task that finds memory far away is
  * enough to scan; many that do not must not keep it from that. */
 static void double_or_restart(struct nb_engine *e, struct nb_task *t, uint64_t now_ns)
@@ -204,7 +196,7 @@ static void double_or_restart(struct nb_engine *e, struct nb_task *t, uint64_t n
 		if (t->mm->next_scan_j > now_j)
 			t->mm->next_scan_j = now_j;
 	} else {
-		lengthen(e, t, longer_by(t), now_ns);
+		lengthen(e, t, in_place(t) ? t->scan_period_ms : t->scan_period_ms / 4, now_ns);
 	}
 	forget_locality(t);
 }

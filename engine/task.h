@@ -39,6 +39,8 @@ struct nb_task {
 	uint64_t seen_ns;      /* running, last; 0 = it sleeps */
 	uint64_t home_look_ns; /* not looked at before */
 	uint64_t away_ns;      /* away from home since; 0 = at home */
+	uint64_t returns_ns;   /* since when `returns` are counted */
+	uint32_t returns;      /* so often it was brought home */
 };
 
 /* What is kept of it. */

@@ -393,6 +393,28 @@ static void who_is_taken_away_again_and_again_may_stay(void **state)
 	w_end(&w);
 }
 
+/* Brought home again and again, and as often taken from there: every `ms` milliseconds. */
+static int home_after_returns(uint64_t ms, int times)
+{
+	struct world w = home_on_0(2);
+	int home;
+
+	for (int i = 0; i < times; i++)
+		seen(&w, w.t, ms, 1);
+	home = w.t->home;
+	w_end(&w);
+	return home;
+}
+
+static void who_is_pushed_out_all_the_time_belongs_elsewhere(void **state)
+{
+	(void)state;
+	assert_int_equal(home_after_returns(210, 16), 0);
+	assert_int_equal(home_after_returns(210, 17), 1);
+	/* Now and then: that is life. */
+	assert_int_equal(home_after_returns(1000, 100), 0);
+}
+
 static void nobody_is_kept_away_in_his_sleep(void **state)
 {
 	struct world w = home_on_0(2);
@@ -539,6 +561,7 @@ int main(void)
 		cmocka_unit_test(who_is_kept_away_for_long_belongs_there),
 		cmocka_unit_test(where_there_is_no_room_nobody_comes_to_belong),
 		cmocka_unit_test(who_is_taken_away_again_and_again_may_stay),
+		cmocka_unit_test(who_is_pushed_out_all_the_time_belongs_elsewhere),
 		cmocka_unit_test(nobody_is_kept_away_in_his_sleep),
 		cmocka_unit_test(who_may_not_go_home_belongs_where_it_is),
 		cmocka_unit_test(machines_need_not_move_tasks),

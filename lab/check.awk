@@ -32,21 +32,20 @@ function column(name)
 	return name in at ? field[at[name]] + 0 : 0
 }
 
-# What of the late region is where it is used: all threads' shares.
-function late_local(    i, n, sum)
+# What of the late region is on the nodes that its threads mostly run on: all threads' shares.
+function late_local(    i, sum)
 {
-	for (i = 0; ("t" i "_local_frac2") in at; i++) {
-		if (column("t" i "_local_frac2") < 0)
+	for (i = 0; i < threads; i++) {
+		if (!(("t" i "_sl2_N" home[i]) in at) || column("t" i "_sl2_N" home[i]) < 0)
 			return -1
-		sum += column("t" i "_local_frac2")
-		n++
+		sum += column("t" i "_sl2_N" home[i])
 	}
-	return n ? sum / n : -1
+	return threads ? sum / threads : -1
 }
 
-# The node that each thread runs on most of the time, from the middle of the run on: a thread that is away for a moment
+# The node on which each thread does most of its work, from the middle of the run on: a thread that is away for a moment
 # has not left its memory.
-function find_nodes(side, i,    file, line, n, k, j, row, rows, count, best)
+function find_nodes(side, i,    file, line, n, k, j, row, rows, used, best)
 {
 	file = out "-" side "-" i "/run.csv"
 	while ((getline line < file) > 0)
@@ -59,15 +58,17 @@ function find_nodes(side, i,    file, line, n, k, j, row, rows, count, best)
 		at[head[k]] = k
 	for (row = 1; (getline line < file) > 0; row++) {
 		split(line, field, ",")
-		for (k = 0; row > rows / 2 && ("t" k "_node") in at; k++)
-			count[k, column("t" k "_node")]++
+		if (row <= rows / 2)
+			for (k = 0; ("t" k "_used_N0") in at; k++)
+				for (j = 0; ("t" k "_used_N" j) in at; j++)
+					used[k, j] = column("t" k "_used_N" j)
 	}
 	close(file)
 	threads = 0
-	for (k = 0; ("t" k "_node") in at; k++) {
+	for (k = 0; ("t" k "_used_N0") in at; k++) {
 		best = 0
-		for (j = 1; ("t" k "_sl_N" j) in at; j++)
-			if (count[k, j] > count[k, best])
+		for (j = 1; ("t" k "_used_N" j) in at; j++)
+			if (column("t" k "_used_N" j) - used[k, j] > column("t" k "_used_N" best) - used[k, best])
 				best = j
 		home[k] = best
 		threads++
@@ -93,7 +94,7 @@ function read_run(side, i,    file, line, n, k, began, last_t, tail, tail_n, lat
 		split(line, field, ",")
 		if (!began && column("bytes_total") > 0)
 			began = column("t")
-		local = column("local_frac")
+		local = column("used_local_frac")
 		if (began && at_home() >= 0.99 && reached[i] == never)
 			reached[i] = column("t") - began
 		if (late_local() >= 0) {

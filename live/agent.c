@@ -157,6 +157,7 @@ static struct nb_agent *new_agent(struct nb_guest *g)
 	a->guest = g;
 	a->topo = nb_session_topology(g->session);
 	a->is_virtual = g->session->flags & NB_SESSION_VIRTUAL;
+	a->has_homes = nb_has(&g->session->config, NB_MECH_HOME_NODE);
 	a->random = nb_os_now_ns() ^ g->pid;
 	a->threads = nb_heap_alloc(&a->heap, NB_MAX_THREADS * sizeof(a->threads[0]));
 	a->spans = nb_heap_alloc(&a->heap, NB_MAX_SEEN * sizeof(a->spans[0]));
@@ -279,7 +280,8 @@ static bool background(struct nb_agent *a)
 	bool more;
 
 	nb_sample_work(a);
-	more = nb_move_work(a);
+	more = nb_faults_infer(a);
+	more |= nb_move_work(a);
 	more |= nb_backing_take_back(a);
 	if (a->sweep) {
 		a->sweep = nb_backing_sweep(a);

@@ -31,6 +31,7 @@ struct nb_thread {
 	uint32_t since, seen; /* the first and last look at /proc/self/task that found it */
 	int16_t node;	      /* where it ran last */
 	bool runs;	      /* it did since the last tick */
+	bool homeless;	      /* it is not known yet where it belongs */
 };
 
 /* A range of whole blocks that the engine knows as a VMA. */
@@ -82,7 +83,9 @@ enum {
 struct nb_armer {
 	uint64_t page[NB_MAX_ARMS];
 	uint32_t head, nr;
-	uint64_t next_ns; /* when the next slice may come */
+	uint64_t next_ns;    /* when the next slice may come */
+	uint64_t start, end; /* of what the engine asked for in this round */
+	bool all;	     /* each block is to be asked, whatever is known of it */
 };
 
 /* Faults that were resolved, and that the engine has not heard of. */
@@ -119,6 +122,7 @@ struct nb_agent {
 	struct nb_heap heap;
 	struct nb_topology topo; /* borrowed from the session */
 	bool is_virtual;
+	bool has_homes;		      /* tasks belong to nodes in this row */
 	bool observe_only;	      /* move_pages was refused */
 	bool has_wp;		      /* userfaultfd can write-protect shared memory */
 	bool maps_full;		      /* vm.max_map_count is near */
@@ -137,8 +141,10 @@ struct nb_agent {
 	uint32_t nr_threads, look;
 	struct nb_thread *threads; /* [NB_MAX_THREADS] */
 	uint64_t next_tick_ns, next_look_ns, next_canary_ns, next_publish_ns, next_maps_ns;
-	uint64_t max_maps;   /* vm.max_map_count; 0 = not known */
-	uint32_t nr_running; /* threads that ran between the last two ticks */
+	uint64_t max_maps; /* vm.max_map_count; 0 = not known */
+	/* Threads that ran between the last two ticks, and those of them that are new: it is not
+	 * known yet where they belong. */
+	uint32_t nr_running, nr_homeless;
 
 	struct nb_armer armer;
 	struct nb_sights sights;
@@ -152,6 +158,8 @@ struct nb_agent {
 	bool taking_back;     /* the children are gone: private memory comes back */
 	bool sweep;	      /* backings without users may be there */
 	uint64_t collapse_at; /* where to look for settled blocks next */
+	/* And for those that can be inferred by now; at >= end: nowhere. */
+	uint64_t infer_at, infer_end;
 	uint64_t first_move_ns;
 };
 
@@ -214,6 +222,8 @@ void nb_backing_map_block(struct nb_agent *a, uint64_t start, uint64_t end);
 void nb_faults_resolve(struct nb_agent *a);
 /* The same, and tell the engine of all that were let go. */
 void nb_faults_serve(struct nb_agent *a);
+/* Tell the engine of what can be inferred by now; true when there is more. */
+bool nb_faults_infer(struct nb_agent *a);
 
 /* ---- judge.c: what touches say of blocks ---- */
 
@@ -230,8 +240,15 @@ uint32_t nb_judge_touch(struct nb_agent *a, uint64_t block, bool local, int home
  */
 uint32_t nb_judge_others(
 	struct nb_agent *a, uint64_t block, int home, bool waits, uint64_t found[NB_MAX_INFERRED]);
+/* What is in [start, end) may be inferred by now. */
+void nb_judge_again(struct nb_agent *a, uint64_t start, uint64_t end);
+/* A slice of that: blocks that can be, and where they are wanted. */
+uint32_t nb_judge_sweep(
+	struct nb_agent *a, uint64_t found[NB_MAX_INFERRED], int home[NB_MAX_INFERRED]);
 /* Not every block needs to be asked there. The lock is held. */
 bool nb_judge_may_infer(struct nb_agent *a, uint64_t block);
+/* It can be inferred by now, and will be. The lock is held. */
+bool nb_judge_infers(struct nb_agent *a, uint64_t block);
 
 /* ---- sample.c ---- */
 
@@ -246,6 +263,8 @@ void nb_sample_work(struct nb_agent *a);
 
 int nb_move_ask(void *ctx, const struct nb_move_request *r);
 bool nb_move_work(struct nb_agent *a);
+/* Something that was asked for is not done yet. */
+bool nb_move_pending(const struct nb_agent *a);
 /* The node a page is on, as a topology index; NB_NO_NODE when it can't be told. */
 int nb_page_node(struct nb_agent *a, uint64_t addr);
 /* The node of some page of the block that is elsewhere than on `home`; `home` when all that were

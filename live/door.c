@@ -156,8 +156,13 @@ static int set_policy(struct nb_agent *a, const struct nb_wish *w, uint64_t star
 		.migrate_on_fault = w->mode != NB_POLICY_DEFAULT,
 	};
 
+	int rc;
+
 	node_set(a, w->nodes, &p);
-	return nb_vma_policy(a->engine, a->mm, start, end, &p, lazy, nb_os_now_ns());
+	a->armer.all = true;
+	rc = nb_vma_policy(a->engine, a->mm, start, end, &p, lazy, nb_os_now_ns());
+	a->armer.all = false;
+	return rc;
 }
 
 /* The engine knows whole blocks: a range is widened to those that it touches. */

@@ -140,7 +140,7 @@ static void tell_engine(struct nb_agent *a, const struct nb_sight *s)
 	note_sample(a, cpu_node == page_node);
 	f.task = t->task;
 	home = nb_task_home(t->task, cpu_node);
-	judged = nb_judge_touch(a, block, page_node == home, home);
+	judged = t->homeless ? 0 : nb_judge_touch(a, block, page_node == home, home);
 	f.flags |= judged;
 	f.vma = nb_vma_find(a->mm, block);
 	f.addr = block;
@@ -149,6 +149,8 @@ static void tell_engine(struct nb_agent *a, const struct nb_sight *s)
 	if (f.vma == NULL)
 		return;
 	v = nb_hint_fault(a->engine, &f);
+	if (t->homeless)
+		return;
 	infer(a, &f, home, page_node != home && v.why == NB_WHY_FILTERED);
 	if (page_node == home && (judged & NB_FAULT_SURE))
 		tell_of_strays(a, &f, block, home);
@@ -216,4 +218,32 @@ void nb_faults_serve(struct nb_agent *a)
 		tell_engine(a, &s);
 		nb_faults_resolve(a);
 	}
+}
+
+static struct nb_task *task_of_home(const struct nb_agent *a, int home)
+{
+	for (uint32_t i = 0; i < a->nr_threads; i++)
+		if (a->threads[i].runs && nb_task_home(a->threads[i].task, NB_NO_NODE) == home)
+			return a->threads[i].task;
+	return NULL;
+}
+
+bool nb_faults_infer(struct nb_agent *a)
+{
+	uint64_t block[NB_MAX_INFERRED];
+	int home[NB_MAX_INFERRED];
+	uint32_t n;
+
+	if (a->infer_at >= a->infer_end)
+		return false;
+	n = nb_judge_sweep(a, block, home);
+	for (uint32_t i = 0; i < n; i++) {
+		struct nb_fault f = {.now_ns = nb_os_now_ns(),
+			.task = task_of_home(a, home[i]),
+			.cpu_node = (int16_t)home[i]};
+
+		if (f.task != NULL)
+			tell_of_strays(a, &f, block[i], home[i]);
+	}
+	return a->infer_at < a->infer_end;
 }

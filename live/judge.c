@@ -9,12 +9,13 @@
  * mmap, only every fourth block of it is asked at first and the rest is inferred; where it is not,
  * as in memory that all threads share, nothing is.
  *
- * The regions' lock is held in all of these, but for the two at the end.
+ * The regions' lock is held in all of these, but for the last ones.
  */
 #include "agent.h"
 
 enum {
 	MOST_TRUST = 4,
+	INFERRED_TRUST = 2,
 	VOTERS = 8,  /* blocks around one that have a vote */
 	NEAREST = 2, /* of them, those that are doubted with it */
 	MAJORITY = 2,
@@ -23,6 +24,7 @@ enum {
 	FEW_GUESSES = 4, /* too few to say whether they are right */
 	RIGHT = 7,	 /* of EIGHTHS */
 	EIGHTHS = 8,
+	SWEEP = 256,   /* blocks that are looked at in one go */
 	NO_BLOCK = -2, /* the region ends */
 };
 
@@ -78,11 +80,16 @@ static void doubt_neighbours(struct nb_agent *a, uint64_t block)
 
 /* ---- foretelling ---- */
 
-/* Where the nearest block on that side is wanted of which it is known; NB_NO_NODE: none near. */
-static int wanted_beside(struct nb_agent *a, uint64_t block, int side)
+/* The nearest block on either side of which it is known where it is wanted. */
+struct sides {
+	int left, right; /* nodes; NB_NO_NODE: none near, NO_BLOCK: the region ends before */
+	int to_left, to_right;
+};
+
+static int wanted_beside(struct nb_agent *a, uint64_t block, int side, int *far)
 {
-	for (int far = 1; far <= BESIDE; far++) {
-		const struct nb_block *b = block_beside(a, block, side * far);
+	for (*far = 1; *far <= BESIDE; ++*far) {
+		const struct nb_block *b = block_beside(a, block, side * *far);
 
 		if (b == NULL)
 			return NO_BLOCK;
@@ -92,14 +99,34 @@ static int wanted_beside(struct nb_agent *a, uint64_t block, int side)
 	return NB_NO_NODE;
 }
 
+static struct sides sides_of(struct nb_agent *a, uint64_t block)
+{
+	struct sides s;
+
+	s.left = wanted_beside(a, block, -1, &s.to_left);
+	s.right = wanted_beside(a, block, 1, &s.to_right);
+	return s;
+}
+
 /* Where a block is likely wanted, by what is on either side of it. */
+static int foretold_by(const struct sides *s)
+{
+	if (s->left == s->right || s->right == NO_BLOCK)
+		return s->left == NO_BLOCK ? NB_NO_NODE : s->left;
+	return s->left == NO_BLOCK ? s->right : NB_NO_NODE;
+}
+
 static int foretold(struct nb_agent *a, uint64_t block)
 {
-	const int left = wanted_beside(a, block, -1), right = wanted_beside(a, block, 1);
+	const struct sides s = sides_of(a, block);
 
-	if (left == right || right == NO_BLOCK)
-		return left == NO_BLOCK ? NB_NO_NODE : left;
-	return left == NO_BLOCK ? right : NB_NO_NODE;
+	return foretold_by(&s);
+}
+
+/* And nobody wants the next toucher to say. */
+static bool is_unknown(const struct nb_block *b)
+{
+	return b->wanted == NB_NO_NODE && !b->waits;
 }
 
 static struct nb_backing *backing_of(struct nb_agent *a, uint64_t block)
@@ -109,35 +136,64 @@ static struct nb_backing *backing_of(struct nb_agent *a, uint64_t block)
 	return r != NULL ? &a->guest->regions.backing[r->backing] : NULL;
 }
 
+static bool often_right(const struct nb_backing *k)
+{
+	return k->right_guesses * EIGHTHS >= k->guesses * RIGHT;
+}
+
+static bool is_proven(const struct nb_backing *k)
+{
+	return k->guesses >= FEW_GUESSES && often_right(k);
+}
+
 static void try_guess(struct nb_agent *a, uint64_t block, int home)
 {
 	struct nb_backing *k = backing_of(a, block);
 	const int guess = foretold(a, block);
+	bool was_proven;
 
 	if (k == NULL || guess == NB_NO_NODE)
 		return;
+	was_proven = is_proven(k);
 	if (k->guesses == GUESSES) {
 		k->guesses /= 2;
 		k->right_guesses /= 2;
 	}
 	k->guesses++;
 	k->right_guesses = (uint8_t)(k->right_guesses + (guess == home));
-}
-
-static bool often_right(const struct nb_backing *k)
-{
-	return k->right_guesses * EIGHTHS >= k->guesses * RIGHT;
+	if (!was_proven && is_proven(k))
+		nb_judge_again(a, 0, UINT64_MAX);
 }
 
 /* Where it is not known yet, and where two owners meet, blocks are asked one by one. */
 bool nb_judge_may_infer(struct nb_agent *a, uint64_t block)
 {
 	const struct nb_backing *k = backing_of(a, block);
+	const struct sides s = sides_of(a, block);
 
 	if (k == NULL || (k->guesses >= FEW_GUESSES && !often_right(k)))
 		return false;
-	return foretold(a, block) != NB_NO_NODE || wanted_beside(a, block, -1) < 0 ||
-	       wanted_beside(a, block, 1) < 0;
+	return foretold_by(&s) != NB_NO_NODE || (s.left < 0 && s.right < 0);
+}
+
+bool nb_judge_infers(struct nb_agent *a, uint64_t block)
+{
+	const struct nb_backing *k = backing_of(a, block);
+	const struct nb_block *b = nb_block_at(&a->guest->regions, block);
+
+	if (k == NULL || b == NULL || !is_proven(k) || !is_unknown(b) ||
+		foretold(a, block) == NB_NO_NODE)
+		return false;
+	nb_judge_again(a, block, block + NB_HUGE_SIZE);
+	return true;
+}
+
+void nb_judge_again(struct nb_agent *a, uint64_t start, uint64_t end)
+{
+	const bool nothing = a->infer_at >= a->infer_end;
+
+	a->infer_at = nothing || start < a->infer_at ? start : a->infer_at;
+	a->infer_end = nothing || end > a->infer_end ? end : a->infer_end;
 }
 
 /* ---- a touch ---- */
@@ -148,7 +204,7 @@ static void confirm(struct nb_agent *a, uint64_t block, struct nb_block *b, int 
 	const struct nb_backing *k = backing_of(a, block);
 
 	more_trust(b, 1);
-	if (k->guesses < FEW_GUESSES || !often_right(k))
+	if (!is_proven(k))
 		return;
 	for (int i = 0; i < VOTERS; i++) {
 		struct nb_block *o = neighbour(a, block, i);
@@ -168,6 +224,13 @@ static bool convinces(struct nb_agent *a, uint64_t block, struct nb_block *b, in
 		doubt_neighbours(a, block);
 	}
 	return believed ? around >= MAJORITY : around >= 0;
+}
+
+static bool is_expected(struct nb_agent *a, uint64_t block, int home)
+{
+	const struct nb_backing *k = backing_of(a, block);
+
+	return k != NULL && is_proven(k) && foretold(a, block) == home;
 }
 
 /* Flags for the engine of a touch of a block by who belongs to `home`. */
@@ -194,7 +257,7 @@ static uint32_t judge(struct nb_agent *a, uint64_t block, struct nb_block *b, bo
 		return NB_FAULT_DOUBT;
 	}
 	b->wanted = (int16_t)home;
-	b->trust = 0;
+	b->trust = is_expected(a, block, home) ? INFERRED_TRUST : 0;
 	return around >= MAJORITY ? NB_FAULT_SURE : 0;
 }
 
@@ -204,7 +267,14 @@ static bool is_open(const struct nb_block *b, int home)
 {
 	if (b->moving || b->armed > 0)
 		return false;
-	return b->wanted == NB_NO_NODE || (b->wanted == home && b->waits);
+	return is_unknown(b) || (b->wanted == home && b->waits);
+}
+
+static void believe(struct nb_block *b, int home)
+{
+	b->wanted = (int16_t)home;
+	b->waits = false;
+	more_trust(b, INFERRED_TRUST);
 }
 
 /* Two owners meet somewhere among the blocks that nothing is known of: the middle one is asked. */
@@ -241,12 +311,41 @@ static uint32_t infer_side(
 		}
 		if (!is_open(b, home) || foretold(a, at) != home)
 			continue;
-		b->wanted = (int16_t)home;
-		b->waits = false;
-		more_trust(b, 1);
+		believe(b, home);
 		found[n++] = at;
 	}
 	return n;
+}
+
+/* In the middle of a gap between two owners, or beside the last one of which something is known
+ * while nobody else is about to be asked. */
+static bool is_asked_best(const struct nb_agent *a, const struct sides *s)
+{
+	if (s->left >= 0 && s->right >= 0)
+		return s->to_left == s->to_right || s->to_left + 1 == s->to_right;
+	return a->armer.nr == 0 &&
+	       ((s->left >= 0 && s->to_left == 1) || (s->right >= 0 && s->to_right == 1));
+}
+
+static bool infer_block(struct nb_agent *a, uint64_t block, int *home)
+{
+	struct nb_block *b = nb_block_at(&a->guest->regions, block);
+	struct sides s;
+
+	if (b == NULL || b->moving || b->armed > 0 || (b->wanted == NB_NO_NODE && b->waits) ||
+		(b->wanted != NB_NO_NODE && b->trust >= INFERRED_TRUST))
+		return false;
+	s = sides_of(a, block);
+	*home = foretold_by(&s);
+	if (b->wanted != NB_NO_NODE) {
+		b->trust = *home == b->wanted ? INFERRED_TRUST : b->trust;
+		return false;
+	}
+	if (*home != NB_NO_NODE)
+		believe(b, *home);
+	else if (is_asked_best(a, &s))
+		nb_sample_again(a, block);
+	return *home != NB_NO_NODE;
 }
 
 /* ---- with the lock to be had ---- */
@@ -281,13 +380,45 @@ uint32_t nb_judge_others(
 	k = backing_of(a, block);
 	if (b != NULL)
 		b->waits = waits;
-	if (k != NULL && k->guesses >= FEW_GUESSES && often_right(k)) {
+	if (k != NULL && is_proven(k)) {
 		/* An exception to the rule: now, not when all of it is asked again. */
 		if (waits)
 			nb_sample_again(a, block);
 		n = infer_side(a, block, home, -1, found, 0);
 		n = infer_side(a, block, home, 1, found, n);
 	}
+	nb_unlock(&t->lock, &signals);
+	return n;
+}
+
+uint32_t nb_judge_sweep(
+	struct nb_agent *a, uint64_t found[NB_MAX_INFERRED], int home[NB_MAX_INFERRED])
+{
+	struct nb_regions *t = &a->guest->regions;
+	struct nb_signals signals;
+	uint32_t n = 0;
+	int left = SWEEP;
+
+	if (!nb_lock_try(&t->lock, &signals))
+		return 0;
+	for (uint32_t i = nb_regions_index(t, a->infer_at); i < t->nr; i++) {
+		const struct nb_region *r = &t->region[i];
+		const struct nb_span whole = nb_whole_blocks(r);
+		const uint64_t end = whole.end < a->infer_end ? whole.end : a->infer_end;
+
+		if (whole.start >= a->infer_end || left == 0 || n == NB_MAX_INFERRED)
+			break;
+		if (a->infer_at < whole.start)
+			a->infer_at = whole.start;
+		if (!is_proven(&t->backing[r->backing]))
+			continue;
+		for (; a->infer_at < end && n < NB_MAX_INFERRED && left > 0; left--) {
+			n += infer_block(a, found[n] = a->infer_at, &home[n]);
+			a->infer_at += NB_HUGE_SIZE;
+		}
+	}
+	if (left > 0 && n < NB_MAX_INFERRED)
+		a->infer_at = a->infer_end;
 	nb_unlock(&t->lock, &signals);
 	return n;
 }

@@ -192,8 +192,11 @@ int nb_place_run_on(void *ctx, uint32_t task, int node)
 	struct nb_signals signals;
 	int rc;
 
-	if (!allowed(a) || t == NULL || t->node == node)
+	if (!allowed(a))
 		return -EINVAL;
+	/* Asleep, or there already. */
+	if (t == NULL || t->node == node)
+		return -EBUSY;
 	if (!nb_lock_try(&a->guest->regions.lock, &signals))
 		return -EBUSY;
 	rc = run_on(a, t, node);
@@ -209,8 +212,10 @@ int nb_place_swap(void *ctx, uint32_t task, uint32_t other)
 	struct nb_signals signals;
 	int rc;
 
-	if (!allowed(a) || t == NULL || o == NULL || t->node == o->node)
+	if (!allowed(a))
 		return -EINVAL;
+	if (t == NULL || o == NULL || t->node == o->node)
+		return -EBUSY;
 	if (!nb_lock_try(&a->guest->regions.lock, &signals))
 		return -EBUSY;
 	rc = exchange(a, t, o);

@@ -29,11 +29,11 @@ enum {
 	TRIES = 4,	     /* to find a mapped page in a block */
 	MOST_ARMED = 16,     /* pages of a block that nobody touched */
 	PATIENCE = 8,	     /* scans, about, until an untouched one gets company */
-	DUTY = 2,	     /* arming takes at most one part in so many of the time */
+	DUTY = 4,	     /* asking again takes at most one part in so many of the time */
 	MOST_RARE = 4,	     /* one scan in 2^n asks a block whose owner was met n times */
 	MOST_PAUSE_NS = 200000000,
-	STEP = 4,	 /* one block in so many, of those that nothing is known of */
-	FEW_BLOCKS = 16, /* a region of fewer is asked block by block */
+	STEP = 8,	 /* one block in so many, of those that nothing is known of */
+	FEW_BLOCKS = 32, /* a region of fewer is asked block by block */
 };
 
 static bool is_mapped(struct nb_agent *a, uint64_t addr)
@@ -129,8 +129,9 @@ static bool has_others(struct nb_agent *a, const struct nb_region *r, const stru
 static bool passed_over(struct nb_agent *a, const struct nb_region *r, const struct nb_block *b,
 	uint64_t block, uint64_t phase)
 {
-	return b->moving || enough_waits(a, b) || is_settled(a, b) ||
-	       has_others(a, r, b, block, phase);
+	if (b->moving || enough_waits(a, b))
+		return true;
+	return !a->armer.all && (is_settled(a, b) || has_others(a, r, b, block, phase));
 }
 
 static uint64_t *slot_of(struct nb_armer *w, uint32_t i)
@@ -162,14 +163,25 @@ static bool push_page_of(struct nb_agent *a, const struct nb_region *r, uint64_t
 	return true;
 }
 
+/* Who touches it next decides, not those before or around it. */
+static void forget(struct nb_block *b)
+{
+	b->wanted = NB_NO_NODE;
+	b->trust = 0;
+	b->waits = true;
+}
+
 /* The lock is held. */
 static void choose(struct nb_agent *a, uint64_t block, uint64_t phase, struct nb_arm_result *out)
 {
 	const struct nb_region *r = nb_region_at(&a->guest->regions, block);
-	const struct nb_block *b = nb_block_at(&a->guest->regions, block);
+	struct nb_block *b = nb_block_at(&a->guest->regions, block);
 
-	if (!may_arm(r) || (b != NULL && passed_over(a, r, b, block, phase)) ||
-		!push_page_of(a, r, block))
+	if (!may_arm(r))
+		return;
+	if (b != NULL && a->armer.all)
+		forget(b);
+	if ((b != NULL && passed_over(a, r, b, block, phase)) || !push_page_of(a, r, block))
 		return;
 	out->present += NB_HUGE_PAGES;
 	out->updated += NB_HUGE_PAGES;
@@ -212,6 +224,8 @@ int nb_sample_arm(void *ctx, const struct nb_arm_request *q, struct nb_arm_resul
 		nb_unlock(&a->guest->regions.lock, &signals);
 		nb_faults_resolve(a);
 	}
+	a->armer.start = a->armer.start < q->start ? a->armer.start : q->start;
+	a->armer.end = a->armer.end > out->end ? a->armer.end : out->end;
 	/* What is left comes with the next scan. */
 	if (out->end == q->start)
 		return -EAGAIN;
@@ -229,15 +243,42 @@ static uint64_t pop(struct nb_armer *w)
 	return page;
 }
 
-/* The lock is held. */
-static void arm_next(struct nb_agent *a)
+/* Others may have said enough of it since it was chosen. */
+static bool not_needed(struct nb_agent *a, struct nb_block *b, uint64_t block)
+{
+	const bool known = b->trust >= MOST_RARE && is_settled(a, b);
+
+	if (!b->moving && !known && !nb_judge_infers(a, block))
+		return false;
+	b->armed = (uint8_t)(b->armed - (b->armed > 0));
+	return true;
+}
+
+/* The lock is held. True: there was no hurry. */
+static bool arm_next(struct nb_agent *a)
 {
 	const uint64_t page = pop(&a->armer);
 	struct nb_region *r = nb_region_at(&a->guest->regions, page);
-	const struct nb_block *b = nb_block_at(&a->guest->regions, page);
+	struct nb_block *b = nb_block_at(&a->guest->regions, page);
 
-	if (may_arm(r) && (b == NULL || !b->moving))
-		arm_page(a, r, page);
+	if (!may_arm(r) || (b != NULL && not_needed(a, b, page & ~(uint64_t)NB_HUGE_MASK)))
+		return false;
+	arm_page(a, r, page);
+	return b == NULL || (b->wanted != NB_NO_NODE && !b->waits);
+}
+
+/* Most of those who would touch what is armed now have not found their places. */
+static bool too_early(const struct nb_agent *a)
+{
+	return a->nr_homeless * 2 > a->nr_running;
+}
+
+/* What nobody was asked of is inferred, or asked now. */
+static void round_over(struct nb_agent *a)
+{
+	nb_judge_again(a, a->armer.start, a->armer.end);
+	a->armer.start = UINT64_MAX;
+	a->armer.end = 0;
 }
 
 void nb_sample_work(struct nb_agent *a)
@@ -245,14 +286,19 @@ void nb_sample_work(struct nb_agent *a)
 	struct nb_armer *w = &a->armer;
 	const uint64_t since = nb_os_now_ns(), until = since + SLICE_NS;
 	struct nb_signals signals;
+	bool leisurely = false;
 	uint64_t pause_ns;
 
-	if (w->nr == 0 || since < w->next_ns || atomic_load(&a->guest->uffd) < 0 ||
+	if (w->nr == 0 || since < w->next_ns || too_early(a) || atomic_load(&a->guest->uffd) < 0 ||
 		!nb_lock_try(&a->guest->regions.lock, &signals))
 		return;
 	while (w->nr > 0 && nb_os_now_ns() < until)
-		arm_next(a);
+		leisurely |= arm_next(a);
 	nb_unlock(&a->guest->regions.lock, &signals);
+	if (w->nr == 0)
+		round_over(a);
+	if (!leisurely)
+		return;
 	w->next_ns = nb_os_now_ns();
 	pause_ns = (DUTY - 1) * (w->next_ns - since);
 	w->next_ns += pause_ns < MOST_PAUSE_NS ? pause_ns : MOST_PAUSE_NS;

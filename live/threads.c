@@ -127,6 +127,7 @@ static struct nb_thread *add(struct nb_agent *a, uint32_t tid)
 		return NULL;
 	*t = (struct nb_thread){
 		.tid = tid, .stat_fd = -1, .node = NB_NO_NODE, .since = a->look, .seen = a->look};
+	t->homeless = a->has_homes;
 	t->task = nb_task_new(a->engine, a->mm, tid, nb_os_now_ns());
 	if (t->task == NULL)
 		return NULL;
@@ -225,8 +226,8 @@ static void tick(struct nb_agent *a, struct nb_thread *t, uint64_t now)
 		return;
 	t->runs = runtime != t->runtime_ns;
 	t->runtime_ns = runtime;
-	/* While what was asked for is not armed yet there is no time for another scan. */
-	if (a->armer.nr == 0 || t->scan_ns == 0)
+	/* While what was asked for is not armed or moved yet there is no time for another scan. */
+	if ((a->armer.nr == 0 && !nb_move_pending(a)) || t->scan_ns == 0)
 		t->scan_ns = runtime;
 	if (!t->runs)
 		nb_task_sleeps(t->task);
@@ -235,20 +236,23 @@ static void tick(struct nb_agent *a, struct nb_thread *t, uint64_t now)
 	node = nb_thread_node(a, t);
 	if (node >= 0)
 		nb_task_tick(a->engine, t->task, t->scan_ns, node, now);
+	t->homeless = a->has_homes && nb_task_home(t->task, NB_NO_NODE) == NB_NO_NODE;
 }
 
 void nb_threads_tick(struct nb_agent *a)
 {
 	const uint64_t now = nb_os_now_ns();
-	uint32_t running = 0;
+	uint32_t running = 0, homeless = 0;
 
 	if (now >= a->next_look_ns)
 		nb_threads_look(a);
 	for (uint32_t i = 0; i < a->nr_threads; i++) {
 		tick(a, &a->threads[i], now);
 		running += a->threads[i].runs;
+		homeless += a->threads[i].runs && a->threads[i].homeless;
 		nb_faults_resolve(a);
 	}
 	a->nr_running = running;
+	a->nr_homeless = homeless;
 	a->next_tick_ns = now + (running > 0 ? TICK_MS : IDLE_TICK_MS) * ms;
 }

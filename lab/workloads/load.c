@@ -54,6 +54,8 @@ static void tell(struct work_thread *t, _Atomic uint64_t *count, uint64_t bytes)
 	atomic_store_explicit(&t->cpu, (int)cpu, memory_order_relaxed);
 	atomic_store_explicit(&t->node, (int)node, memory_order_relaxed);
 	atomic_fetch_add_explicit(count, bytes, memory_order_relaxed);
+	if (node < WORK_MAX_NODES)
+		atomic_fetch_add_explicit(&t->used[node], bytes, memory_order_relaxed);
 }
 
 static void tell_slice(struct work_thread *t, char *at, uint64_t len)

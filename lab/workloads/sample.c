@@ -23,8 +23,9 @@ struct sampler {
 	size_t text_size;
 	uint64_t first[PROC_MAX_COUNTERS]; /* counters at the start */
 	struct proc_sched main[WORK_MAX_PROCESSES], sched[WORK_MAX_THREADS];
+	uint64_t used[WORK_MAX_THREADS][WORK_MAX_NODES]; /* at the last row */
 	/* of this row */
-	double weighted_local, weight;
+	double weighted_local, weight, used_local, used_weight;
 	uint64_t bytes;
 };
 
@@ -57,10 +58,15 @@ static void head_thread(const struct sampler *s, unsigned int i)
 		fprintf(s->out, ",t%u_%s", i, columns[c]);
 	for (unsigned int node = 0; node < s->nr_nodes; node++)
 		fprintf(s->out, ",t%u_sl_N%u", i, node);
+	for (unsigned int node = 0; node < s->nr_nodes; node++)
+		fprintf(s->out, ",t%u_used_N%u", i, node);
 	if (s->opt->pattern == WORK_ZIPF)
 		fprintf(s->out, ",t%u_hot_local_frac", i);
-	if (s->opt->pattern == WORK_LATE)
+	if (s->opt->pattern == WORK_LATE) {
 		fprintf(s->out, ",t%u_bytes2,t%u_local_frac2", i, i);
+		for (unsigned int node = 0; node < s->nr_nodes; node++)
+			fprintf(s->out, ",t%u_sl2_N%u", i, node);
+	}
 }
 
 void sampler_head(struct sampler *s)
@@ -75,7 +81,7 @@ void sampler_head(struct sampler *s)
 	}
 	for (unsigned int i = 0; i < nr_threads(s); i++)
 		head_thread(s, i);
-	fputs(",bytes_total,local_frac,sampler_ms\n", s->out);
+	fputs(",bytes_total,local_frac,used_local_frac,sampler_ms\n", s->out);
 }
 
 /* ---- parts of a row ---- */
@@ -221,6 +227,29 @@ static void row_late(struct sampler *s, unsigned int i, int node)
 	s->weighted_local += at ? share_on(&where, node, 0) * (double)t->late_len : 0;
 	s->weight += at ? (double)t->late_len : 0;
 	fprintf(s->out, ",%llu,%.4f", (unsigned long long)bytes, share_on(&where, node, -1));
+	for (unsigned int n = 0; n < s->nr_nodes; n++)
+		fprintf(s->out, ",%.4f", share_on(&where, (int)n, -1));
+}
+
+/*
+ * The share of what the thread did since the last row that was local, as far as its pages' places
+ * tell now. Where it is found now says less: the watcher runs now, and somebody has to make room.
+ */
+static double used_local(struct sampler *s, unsigned int i, const struct places *where)
+{
+	uint64_t all = 0;
+	double local = 0;
+
+	for (unsigned int n = 0; n < s->nr_nodes; n++) {
+		const uint64_t used = atomic_load(&s->shared->threads[i].used[n]);
+		const uint64_t bytes = used - s->used[i][n];
+
+		fprintf(s->out, ",%llu", (unsigned long long)used);
+		s->used[i][n] = used;
+		all += bytes;
+		local += (double)bytes * share_on(where, (int)n, 0);
+	}
+	return all > 0 ? local / (double)all : 0;
 }
 
 static void row_thread(struct sampler *s, unsigned int i)
@@ -236,6 +265,8 @@ static void row_thread(struct sampler *s, unsigned int i)
 	fprintf(s->out, ",%.4f", share_on(&where, node, 0));
 	for (unsigned int n = 0; n < s->nr_nodes; n++)
 		fprintf(s->out, ",%.4f", share_on(&where, (int)n, 0));
+	s->used_local += used_local(s, i, &where) * (double)t->slice_len;
+	s->used_weight += where.known ? (double)t->slice_len : 0;
 	s->bytes += bytes;
 	s->weighted_local += share_on(&where, node, 0) * (double)t->slice_len;
 	s->weight += where.known ? (double)t->slice_len : 0;
@@ -260,7 +291,7 @@ void sampler_row(struct sampler *s, double t_s)
 	const double began = now_ms();
 
 	s->bytes = 0;
-	s->weighted_local = s->weight = 0;
+	s->weighted_local = s->weight = s->used_local = s->used_weight = 0;
 	fprintf(s->out, "%.3f", t_s);
 	row_counters(s);
 	read_tasks(s);
@@ -268,8 +299,9 @@ void sampler_row(struct sampler *s, double t_s)
 		row_process(s, p);
 	for (unsigned int i = 0; i < nr_threads(s); i++)
 		row_thread(s, i);
-	fprintf(s->out, ",%llu,%.4f,%.1f\n", (unsigned long long)s->bytes,
-		s->weight > 0 ? s->weighted_local / s->weight : 0, now_ms() - began);
+	fprintf(s->out, ",%llu,%.4f,%.4f,%.1f\n", (unsigned long long)s->bytes,
+		s->weight > 0 ? s->weighted_local / s->weight : 0,
+		s->used_weight > 0 ? s->used_local / s->used_weight : 0, now_ms() - began);
 }
 
 struct sampler *sampler_new(const struct work_options *opt, struct work_shared *shared,

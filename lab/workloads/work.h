@@ -61,8 +61,9 @@ struct work_thread {
 	_Alignas(128) _Atomic uint64_t bytes; /* cleared or accessed; of the first region */
 	_Atomic uint64_t late_bytes;	      /* of the second */
 	_Atomic int tid, cpu, node; /* where it was when it last said; tid 0 = not there yet */
-	_Atomic uint64_t slice, late_slice; /* address of its part; 0 = not yet known */
-	uint64_t slice_len, late_len;	    /* bytes; set before the addresses */
+	_Atomic uint64_t slice, late_slice;    /* address of its part; 0 = not yet known */
+	uint64_t slice_len, late_len;	       /* bytes; set before the addresses */
+	_Atomic uint64_t used[WORK_MAX_NODES]; /* bytes of both, by the node where it ran */
 };
 
 struct work_shared {
