@@ -194,7 +194,7 @@ static void migrate(struct nb_engine *e, struct nb_task *t, uint64_t now_ns)
 		go_elsewhere(e, t, now_ns);
 	/* A group that is spread over nodes: this task's place in it is here, whether or not it
 	 * found a better one. */
-	if (t->group != NULL)
+	if (t->group != NULL && e->topo.nodes[t->cpu_node].nr_cpus > 0)
 		prefer(e, t, t->cpu_node, now_ns);
 }
 

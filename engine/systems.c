@@ -149,7 +149,7 @@ static const struct nb_system systems[] = {
 		.from = "Linux 6.12, \"Fix the vma scan starving issue\"",
 		.summary = "a VMA that nobody scanned for long is scanned by whoever comes",
 		.after = "linux-6.8",
-		.adds = B(VMA_STARVING),
+		.adds = B(VMA_STARVING) | B(WRITE_FORGETS_CPUPID),
 		.nr_changes = 1,
 		.changes = {{NB_TUNE_LRU_BATCH, 31}},
 	},

@@ -268,12 +268,12 @@ static uint64_t scan_reset(struct world *w)
 
 /* ---- mainline: pages ---- */
 
-/* A fault moved the page; what is remembered of it is still there, or not. */
+/* A write's fault moved the page; what is remembered of it is still there, or not. */
 static uint64_t keeps_cpupid(struct world *w)
 {
 	struct nb_vma *vma = w_fill(w, W_BASE, W_HUGE, false);
 
-	w_fault(w, W_BASE, 1);
+	w_fault_by(w, w->t, W_BASE, 1, NB_FAULT_WRITE);
 	tm_finish_moves(w->m, NB_MOVE_OK);
 	return nb_pages_peek(w->m->e, &vma->pages, W_BASE, false) != NB_HISTORY_NONE;
 }
@@ -292,9 +292,7 @@ static uint64_t owner_in_between(struct world *w)
 	struct nb_task *b = another(w, 2);
 
 	w_fill(w, W_BASE, W_HUGE, false);
-	w->m->refuse_move = EAGAIN;
-	w_fault_by(w, b, W_BASE, 1, 0);
-	w->m->refuse_move = 0;
+	w_fault_by(w, b, W_BASE, 1, 0); /* its move is not done yet */
 	w_fault(w, W_BASE, 0);
 	return w_fault_by(w, b, W_BASE, 1, 0).why;
 }
@@ -702,6 +700,7 @@ static const struct mechanism_test tests[] = {
 	T(CPUPID, one_fault, NB_WHY_MOVE, NB_WHY_FILTERED, "linux-3.13", NULL, 2),
 	T(KEEPS_CPUPID, keeps_cpupid, 1, 0, "linux-3.13", NULL, 2),
 	T(LOCAL_KEEPS_CPUPID, owner_in_between, NB_WHY_MOVE, NB_WHY_FILTERED, "linux-6.4", NULL, 2),
+	T(WRITE_FORGETS_CPUPID, keeps_cpupid, 0, 1, "linux-6.12", NULL, 2),
 	T(FAULT_STATS, preferred_node, 10, 9, "linux-3.13", NULL, 2),
 	T(NUMA_GROUP, numa_group, 1, 0, "linux-3.13", NULL, 2),
 	T(PREFERRED_NODE, preferred_node, 10, 9, "linux-3.13", NULL, 2),

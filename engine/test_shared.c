@@ -53,6 +53,35 @@ static void a_local_fault_is_not_remembered(void **state)
 	w_end(&w);
 }
 
+/* Two nodes write a page in turn: each takes it at once, while a reader, a huge page, or one that
+ * could not be moved leaves word of who was there. */
+static void who_moved_a_page_by_writing_is_forgotten(void **state)
+{
+	static const struct {
+		uint32_t flags;
+		bool huge;
+		enum nb_move_status status;
+		enum nb_why then;
+	} cases[] = {
+		{NB_FAULT_WRITE, false, NB_MOVE_OK, NB_WHY_MOVE},
+		{0, false, NB_MOVE_OK, NB_WHY_FILTERED},
+		{NB_FAULT_WRITE, true, NB_MOVE_OK, NB_WHY_FILTERED},
+		{NB_FAULT_WRITE, false, NB_MOVE_NO_MEMORY, NB_WHY_FILTERED},
+	};
+
+	(void)state;
+	for (size_t k = 0; k < sizeof(cases) / sizeof(cases[0]); k++) {
+		struct world w = w_begin("linux-6.12", 3);
+		struct nb_task *b = another(&w, 2);
+
+		w_fill(&w, W_BASE, W_HUGE, cases[k].huge);
+		assert_int_equal(w_fault_by(&w, w.t, W_BASE, 1, cases[k].flags).why, NB_WHY_MOVE);
+		tm_finish_moves(w.m, cases[k].status);
+		assert_int_equal(w_fault_by(&w, b, W_BASE, 2, cases[k].flags).why, cases[k].then);
+		w_end(&w);
+	}
+}
+
 /* Untouched from elsewhere, a page is private to whoever comes. */
 static void pages_that_never_left_are_private(void **state)
 {
@@ -185,6 +214,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_local_fault_is_not_remembered),
+		cmocka_unit_test(who_moved_a_page_by_writing_is_forgotten),
 		cmocka_unit_test(pages_that_never_left_are_private),
 		cmocka_unit_test(a_shared_page_is_local_where_it_went),
 		cmocka_unit_test(who_finds_no_room_settles_where_its_group_is),
