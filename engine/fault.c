@@ -87,6 +87,15 @@ static void count_move(
 		e->counters.pgmigrate_fail += failed;
 }
 
+static bool keeps_history(const struct nb_engine *e, const struct nb_move_request *r)
+{
+	/* Mapped read-only where it went, it takes a second fault of the same write. */
+	if (r->write && !r->huge && nb_has(&e->config, NB_MECH_WRITE_FORGETS_CPUPID))
+		return false;
+	return nb_has(&e->config, NB_MECH_KEEPS_CPUPID) ||
+	       (r->huge && nb_has(&e->config, NB_MECH_THP_KEEPS_LAST_NID));
+}
+
 /* A moved page is a new page: it has no history, unless the row carries it over. */
 static void move_history(struct nb_engine *e, const struct nb_move_request *r, uint32_t moved)
 {
@@ -96,8 +105,7 @@ static void move_history(struct nb_engine *e, const struct nb_move_request *r, u
 
 	if (vma == NULL || moved == 0 || end > vma->end || end < r->addr)
 		return;
-	if (nb_has(&e->config, NB_MECH_KEEPS_CPUPID) ||
-		(r->huge && nb_has(&e->config, NB_MECH_THP_KEEPS_LAST_NID)))
+	if (keeps_history(e, r))
 		return;
 	e->counters.numa_page_state_missed +=
 		nb_pages_fill(e, &vma->pages, r->addr, end, NB_HISTORY_NONE);
@@ -210,6 +218,7 @@ static struct nb_verdict ask_to_move(struct nb_engine *e, const struct nb_fault 
 		.node_from = f->page_node,
 		.node_to = target,
 		.huge = is_huge(f),
+		.write = (f->flags & NB_FAULT_WRITE) != 0,
 	};
 	int err;
 

@@ -87,6 +87,7 @@ struct nb_move_request {
 	uint32_t pages; /* 1, or 512 with huge */
 	int16_t node_from, node_to;
 	bool huge;
+	bool write; /* it was a write that asked */
 };
 
 struct nb_machine {

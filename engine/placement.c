@@ -35,6 +35,13 @@ static struct nb_verdict towards(
 	return (struct nb_verdict){(int16_t)target, NB_WHY_MOVE};
 }
 
+/* A kernel looks whether the page is where it should be before it looks who touched it. */
+static bool keeps_history(const struct nb_engine *e, const struct nb_fault *f)
+{
+	return nb_has(&e->config, NB_MECH_LOCAL_KEEPS_CPUPID) && f->page_node == f->cpu_node &&
+	       nb_pages_peek(e, &f->vma->pages, f->addr, is_huge(f)) != NB_HISTORY_LAZY;
+}
+
 /*
  * Who touched the page before. With the filter this toucher is remembered in any case, so that two
  * faults in a row from one node show; without it only the mark of a lazy move is looked for, and
@@ -46,6 +53,8 @@ static nb_history last_toucher(struct nb_engine *e, const struct nb_fault *f, bo
 	nb_history value = NB_HISTORY_NONE, last;
 	bool missed;
 
+	if (remember && keeps_history(e, f))
+		return nb_pages_peek(e, pages, f->addr, is_huge(f));
 	if (remember)
 		value = nb_has(&e->config, NB_MECH_CPUPID) ? nb_cpupid(f->cpu_node, f->task->id)
 							   : nb_history_node(f->cpu_node);

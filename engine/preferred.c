@@ -190,10 +190,11 @@ static void migrate(struct nb_engine *e, struct nb_task *t, uint64_t now_ns)
 {
 	if (!nb_has(&e->config, NB_MECH_TASK_NUMA_MIGRATE) || e->machine.run_on == NULL)
 		return;
-	if (go_to(e, t, t->preferred, now_ns) || !go_elsewhere(e, t, now_ns))
-		return;
-	/* A group that is spread over nodes: this task's place in it is here. */
-	if (t->group != NULL)
+	if (!go_to(e, t, t->preferred, now_ns))
+		go_elsewhere(e, t, now_ns);
+	/* A group that is spread over nodes: this task's place in it is here, whether or not it
+	 * found a better one. */
+	if (t->group != NULL && e->topo.nodes[t->cpu_node].nr_cpus > 0)
 		prefer(e, t, t->cpu_node, now_ns);
 }
 

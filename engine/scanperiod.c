@@ -66,8 +66,7 @@ static uint64_t scaled_by_group(const struct nb_engine *e, const struct nb_task 
 		shared += g->faults[nb_stat_slot(e->topo.nr_nodes, NB_STAT_MEM, n, 0)];
 		priv += g->faults[nb_stat_slot(e->topo.nr_nodes, NB_STAT_MEM, n, 1)];
 	}
-	/* The task's own reference and the group's one. */
-	return period * (g->nr_tasks + 1) * (shared + 1) / (priv + shared + 1);
+	return period * g->nr_tasks * (shared + 1) / (priv + shared + 1);
 }
 
 static uint32_t at_most(uint64_t ms)

@@ -44,14 +44,15 @@ static bool is_private(
 }
 
 /* Shared pages inside the nodes that a group works on are as local as they get. */
-static bool counts_as_local(const struct nb_engine *e, const struct nb_fault *f, bool priv)
+static bool counts_as_local(
+	const struct nb_engine *e, const struct nb_fault *f, int mem_node, bool priv)
 {
 	const struct nb_group *g = f->task->group;
 
 	if (f->page_node == f->cpu_node)
 		return true;
 	return !priv && g != NULL && g->active_nodes > 1 && nb_group_active(e, g, f->cpu_node) &&
-	       nb_group_active(e, g, f->page_node);
+	       nb_group_active(e, g, mem_node);
 }
 
 void nb_numa_fault(
@@ -68,7 +69,7 @@ void nb_numa_fault(
 	t->faulted = true;
 	e->recent[t->id % NB_CPUPID_PIDS] = t;
 	priv = is_private(e, f, last, t);
-	local = counts_as_local(e, f, priv);
+	local = counts_as_local(e, f, mem_node, priv);
 	if (nb_jiffies(&e->rules, f->now_ns) > t->retry_j)
 		nb_task_place(e, t, f->now_ns);
 	t->faults[nb_stat_slot(nr, NB_STAT_MEM_BUFFER, mem_node, priv)] += pages;

@@ -121,9 +121,10 @@ static const struct nb_system systems[] = {
 		.from = "Linux 6.4, commit fc137c0ddab2",
 		.summary = "a task scans only VMAs that it faulted in lately",
 		.after = "linux-3.13",
-		.adds = B(EARLY_MIGRATE) | B(GROUP_SPREAD) | B(SCAN_ADAPT_PRIVATE) | B(SCAN_GROUP) |
-			B(SCAN_VIRTPAGES) | B(SCAN_SINGLE_LOCAL) | B(SCAN_COST) |
-			B(SCAN_MOVE_RESET) | B(VMA_SCAN_DELAY) | B(VMA_PIDS),
+		.adds = B(LOCAL_KEEPS_CPUPID) | B(EARLY_MIGRATE) | B(GROUP_SPREAD) |
+			B(SCAN_ADAPT_PRIVATE) | B(SCAN_GROUP) | B(SCAN_VIRTPAGES) |
+			B(SCAN_SINGLE_LOCAL) | B(SCAN_COST) | B(SCAN_MOVE_RESET) |
+			B(VMA_SCAN_DELAY) | B(VMA_PIDS),
 		.drops = B(DEFER_MIGRATE) | B(MIGRATE_RATELIMIT) | B(THP_RATELIMIT),
 		.nr_changes = 1,
 		.changes = {{NB_TUNE_LRU_BATCH, 15}},
@@ -148,7 +149,7 @@ static const struct nb_system systems[] = {
 		.from = "Linux 6.12, \"Fix the vma scan starving issue\"",
 		.summary = "a VMA that nobody scanned for long is scanned by whoever comes",
 		.after = "linux-6.8",
-		.adds = B(VMA_STARVING),
+		.adds = B(VMA_STARVING) | B(WRITE_FORGETS_CPUPID),
 		.nr_changes = 1,
 		.changes = {{NB_TUNE_LRU_BATCH, 31}},
 	},
@@ -160,9 +161,9 @@ static const struct nb_system systems[] = {
 			"for machines that arm samples",
 		.after = "linux-6.4",
 		.adds = B(HOME_NODE) | B(SCAN_NEW_VMA) | B(SCAN_DOUBLE) | B(SINGLE_MAPPED),
-		.drops = B(VMA_PIDS) | B(VMA_SCAN_DELAY) | B(PREFERRED_NODE) |
-			 B(TASK_NUMA_MIGRATE) | B(TASK_SWAP) | B(NUMA_GROUP) | B(GROUP_SPREAD) |
-			 B(SCAN_GROUP) | B(SCAN_RSS) | B(SCAN_MOVE_RESET),
+		.drops = B(LOCAL_KEEPS_CPUPID) | B(VMA_PIDS) | B(VMA_SCAN_DELAY) |
+			 B(PREFERRED_NODE) | B(TASK_NUMA_MIGRATE) | B(TASK_SWAP) | B(NUMA_GROUP) |
+			 B(GROUP_SPREAD) | B(SCAN_GROUP) | B(SCAN_RSS) | B(SCAN_MOVE_RESET),
 		.nr_changes = 4,
 		.changes = {{NB_TUNE_SCAN_DELAY_MS, 500}, {NB_TUNE_SCAN_PERIOD_MIN_MS, 250},
 			{NB_TUNE_SCAN_PERIOD_MAX_MS, 10000}, {NB_TUNE_SCAN_SIZE_MB, 1024}},

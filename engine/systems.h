@@ -75,6 +75,10 @@
 	X(CPUPID, cpupid,                                                                          \
 		"the filter remembers node and pid of the last toucher: private faults pass it")   \
 	X(KEEPS_CPUPID, keeps_cpupid, "what is remembered of a page goes along when it moves")     \
+	X(LOCAL_KEEPS_CPUPID, local_keeps_cpupid,                                                  \
+		"a fault on a page of the toucher's own node is not remembered")                   \
+	X(WRITE_FORGETS_CPUPID, write_forgets_cpupid,                                              \
+		"of a small page that a write moved nothing is remembered")                        \
 	X(FAULT_STATS, fault_stats,                                                                \
 		"private and shared faults are counted per task and node; each scan sequence "     \
 		"halves what was before")                                                          \

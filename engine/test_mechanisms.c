@@ -268,12 +268,12 @@ static uint64_t scan_reset(struct world *w)
 
 /* ---- mainline: pages ---- */
 
-/* A fault moved the page; what is remembered of it is still there, or not. */
+/* A write's fault moved the page; what is remembered of it is still there, or not. */
 static uint64_t keeps_cpupid(struct world *w)
 {
 	struct nb_vma *vma = w_fill(w, W_BASE, W_HUGE, false);
 
-	w_fault(w, W_BASE, 1);
+	w_fault_by(w, w->t, W_BASE, 1, NB_FAULT_WRITE);
 	tm_finish_moves(w->m, NB_MOVE_OK);
 	return nb_pages_peek(w->m->e, &vma->pages, W_BASE, false) != NB_HISTORY_NONE;
 }
@@ -284,6 +284,17 @@ static struct nb_task *another(struct world *w, uint32_t id)
 
 	assert_non_null(t);
 	return t;
+}
+
+/* Another task asks for a page twice, and its owner touches it in between. */
+static uint64_t owner_in_between(struct world *w)
+{
+	struct nb_task *b = another(w, 2);
+
+	w_fill(w, W_BASE, W_HUGE, false);
+	w_fault_by(w, b, W_BASE, 1, 0); /* its move is not done yet */
+	w_fault(w, W_BASE, 0);
+	return w_fault_by(w, b, W_BASE, 1, 0).why;
 }
 
 /* Both tasks touch the first pages, in turn, until they know each other. */
@@ -301,7 +312,7 @@ static uint64_t numa_group(struct world *w)
 	struct nb_task *b = another(w, 2);
 
 	w_fill(w, W_BASE, W_HUGE, false);
-	share(w, w->t, 0, b, 0);
+	share(w, w->t, 1, b, 1);
 	return w->t->group != NULL && w->t->group == b->group;
 }
 
@@ -320,8 +331,8 @@ static uint64_t group_spread(struct world *w)
 static uint64_t early_migrate(struct world *w)
 {
 	w_fill(w, W_BASE, W_HUGE, false);
-	w_fault(w, W_BASE, 0);
-	return (uint64_t)w_fault(w, W_BASE, 1);
+	w_fault(w, W_BASE, 1);
+	return (uint64_t)w_fault(w, W_BASE, 2);
 }
 
 /* After one shared page was filtered, another one that two tasks of node 1 touch. */
@@ -688,18 +699,20 @@ static const struct mechanism_test tests[] = {
 	T(THP_RATELIMIT, thp_ratelimit, 2, 8, "balancenuma-v8", "ratelimit_mb=2", 2),
 	T(CPUPID, one_fault, NB_WHY_MOVE, NB_WHY_FILTERED, "linux-3.13", NULL, 2),
 	T(KEEPS_CPUPID, keeps_cpupid, 1, 0, "linux-3.13", NULL, 2),
+	T(LOCAL_KEEPS_CPUPID, owner_in_between, NB_WHY_MOVE, NB_WHY_FILTERED, "linux-6.4", NULL, 2),
+	T(WRITE_FORGETS_CPUPID, keeps_cpupid, 0, 1, "linux-6.12", NULL, 2),
 	T(FAULT_STATS, preferred_node, 10, 9, "linux-3.13", NULL, 2),
 	T(NUMA_GROUP, numa_group, 1, 0, "linux-3.13", NULL, 2),
 	T(PREFERRED_NODE, preferred_node, 10, 9, "linux-3.13", NULL, 2),
 	T(TASK_NUMA_MIGRATE, moved_to_it, 10, 0, "linux-3.13", NULL, 2),
 	T(TASK_SWAP, task_swap, 1, 0, "linux-3.13", NULL, 2),
 	T(DEFER_MIGRATE, defer_migrate, NB_WHY_FILTERED, NB_WHY_MOVE, "linux-3.13", NULL, 2),
-	T(EARLY_MIGRATE, early_migrate, NB_WHY_MOVE, NB_WHY_FILTERED, "linux-6.4", NULL, 2),
+	T(EARLY_MIGRATE, early_migrate, NB_WHY_MOVE, NB_WHY_FILTERED, "linux-6.4", NULL, 3),
 	T(GROUP_SPREAD, group_spread, NB_WHY_FILTERED, NB_WHY_MOVE, "linux-6.4", NULL, 2),
 	T(SCAN_ADAPT, period_of_settled, 1690, 1000, "linux-3.13", NULL, 2),
 	T(SCAN_ADAPT_PRIVATE, period_of_misplaced, 6500, 1500, "linux-6.4", NULL, 2),
 	T(SCAN_RSS, first_period, 250, 1000, "linux-3.13", "scan_size_mb=1", 2),
-	T(SCAN_GROUP, longest_of_group, 180000, 60000, "linux-6.4", NULL, 2),
+	T(SCAN_GROUP, longest_of_group, 120000, 60000, "linux-6.4", NULL, 2),
 	T(SCAN_STAGGER, scan_stagger, 1008, 2000, "linux-3.13", NULL, 2),
 	T(SCAN_EXTENT, beyond_a_window, 512, 0, "linux-3.13", "scan_size_mb=2", 2),
 	T(SCAN_VIRTPAGES, beyond_10_windows, 0, 512, "linux-6.4", "scan_size_mb=2", 2),

@@ -35,7 +35,7 @@ static void forget_pids(const struct nb_engine *e, struct nb_vma *vma, uint64_t 
 {
 	struct nb_vma_scan *s = &vma->scan;
 
-	if (now_j <= s->pids_reset_j)
+	if (vma->mm->scan_seq == 0 || now_j <= s->pids_reset_j)
 		return;
 	s->pids_reset_j += RESET_DELAYS * delay_j(e);
 	s->pids_active[0] = s->pids_active[1];
@@ -93,7 +93,7 @@ enum nb_skip nb_vma_skip(const struct nb_engine *e, struct nb_vma *vma, const st
 	if (!forced && !is_active(e, vma, t, partial))
 		return NB_SKIP_PID_INACTIVE;
 	/* Before 6.7 only a VMA that is scanned forgets who touched it. */
-	if (!reset_first && mm->scan_seq > 0)
+	if (!reset_first)
 		forget_pids(e, vma, now_j);
 	return NB_NR_SKIPS;
 }

@@ -327,6 +327,45 @@ static void test_a_move_to_a_full_node_fails_before_the_copy(void **state)
 
 /* ---- one PMD for small pages ---- */
 
+/* Faults of thread 0, on the pages' node, of the 512 that a block's sweep takes; thread 1 comes
+ * `behind` bytes behind it at 1 byte/ns. */
+static uint64_t faults_of_the_first(double behind)
+{
+	const uint64_t at = 30 * (uint64_t)SIM_MB2; /* where nobody has come yet */
+	struct sim_try t;
+	uint64_t local;
+
+	try_make(&t, SIM_FOUR "[cpu]\nllc_mib = 0\n[costs]\nhint_fault_ns = 2000\n",
+		"[p]\nthreads = 2\ncpus = node:thread\narea = a size=64M thp=never\n"
+		"phase = sweep area=a loops=9\n",
+		"linux-6.12");
+	try_open(&t);
+	try_tick(&t);
+	try_touch(&t, 0, at, at + SIM_MB2);
+	assert_int_equal(try_node_of(&t, at), 0);
+	try_arm(&t, at, at + SIM_MB2);
+	for (int i = 0; i < 2; i++) {
+		t.w.threads[i].pos = (double)at - (i ? behind : 0);
+		t.w.threads[i].rate = 1;
+	}
+	try_touch(&t, 0, at, at + SIM_MB2);
+	assert_int_equal(try_counters(&t)->numa_hint_faults, 512);
+	local = try_counters(&t)->numa_hint_faults_local;
+	try_free(&t);
+	return local;
+}
+
+/* 512 faults of 2 us last while the other gets on by 1,024,000 bytes: from there it catches up and
+ * takes as many of them, page by page. From further away it does not, nor does who is ahead. */
+static void test_a_sweep_that_catches_up_takes_its_part_of_the_faults(void **state)
+{
+	(void)state;
+	assert_in_range(faults_of_the_first(0), 200, 312);
+	assert_in_range(faults_of_the_first(1020000), 200, 312);
+	assert_int_equal(faults_of_the_first(-65536), 512);
+	assert_int_equal(faults_of_the_first(1030000), 512);
+}
+
 static void test_pages_armed_as_one_pmd_take_one_trap(void **state)
 {
 	struct sim_try t;
@@ -589,6 +628,7 @@ int main(void)
 		cmocka_unit_test(test_a_hint_fault_moves_a_huge_page_whole),
 		cmocka_unit_test(test_a_block_on_its_way_makes_others_wait),
 		cmocka_unit_test(test_a_move_to_a_full_node_fails_before_the_copy),
+		cmocka_unit_test(test_a_sweep_that_catches_up_takes_its_part_of_the_faults),
 		cmocka_unit_test(test_pages_armed_as_one_pmd_take_one_trap),
 		cmocka_unit_test(test_pages_on_several_nodes_are_not_armed_as_one),
 		cmocka_unit_test(test_a_first_touch_under_an_armed_pmd),

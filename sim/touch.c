@@ -8,6 +8,7 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -460,21 +461,29 @@ static bool same_sweep(const struct sim_thread *a, const struct sim_thread *b)
 }
 
 /*
- * Who takes the fault. While one thread of a convoy is in the kernel the others catch up with it,
- * and any of them may be the first at the next entry. One is drawn; where it is not within reach of
- * a cache behind t, it is t.
+ * How far behind t others may be and still catch up with it while it is in the kernel for the
+ * block's faults: within reach of a cache, or as far as a CPU gets meanwhile.
  */
-static struct sim_thread *first_at(struct sim_world *w, struct sim_thread *t)
+static double catch_up(const struct sim_world *w, const struct sim_thread *t, double faults_ns)
+{
+	return fmax(w->model->llc_bytes, t->rate * faults_ns);
+}
+
+/*
+ * Who takes the fault. While one thread of a sweep is in the kernel the others catch up with it,
+ * and any of them may be the first at the next entry. One is drawn; where it is not within reach
+ * behind t, it is t.
+ */
+static struct sim_thread *first_at(struct sim_world *w, struct sim_thread *t, double reach)
 {
 	const struct sim_process_load *p = t->proc->load;
 	struct sim_thread *u;
 
-	if (p->nr_threads < 2 || !t->in_convoy ||
-		t->load->phases[t->in_phase].slice != SIM_SLICE_ALL)
+	if (p->nr_threads < 2 || !sweeps(t) || t->load->phases[t->in_phase].slice != SIM_SLICE_ALL)
 		return t;
 	u = &w->threads[p->first_thread + sim_rng_below(&w->rng, p->nr_threads)];
-	if (!u->in_convoy || !u->current || !u->task || !same_sweep(u, t) || u->pos > t->pos ||
-		t->pos - u->pos > w->model->llc_bytes)
+	if (!u->current || !u->task || !same_sweep(u, t) || u->pos > t->pos ||
+		t->pos - u->pos > reach)
 		return t;
 	return u;
 }
@@ -507,6 +516,7 @@ static double fault_entries(
 	const double trap = w->model->hint_fault + repair_cost(w, t->proc);
 	struct nb_fault f = fault_of(w, t, start, 0, flags);
 	const uint64_t va = f.addr - start;
+	const double reach = catch_up(w, t, trap * a->blocks[b].armed);
 	struct sim_thread *by;
 	uint64_t faults = 0;
 	double cost = 0, one;
@@ -522,7 +532,7 @@ static double fault_entries(
 			continue;
 		f.addr = va + o;
 		f.page_node = *pte & SIM_PTE_NODE;
-		by = first_at(w, t);
+		by = first_at(w, t, reach);
 		f.task = by->task;
 		f.cpu_node = by->node;
 		one = trap + fault_entry(w, t, o, pte, &f);

@@ -20,9 +20,13 @@ struct calibration {
 /* memory.c */
 void calibrate_clearing(const struct calibration *c); /* memset, MiB/s */
 void calibrate_touching(const struct calibration *c); /* minor faults, small and huge */
-void calibrate_moving(const struct calibration *c);   /* move_pages */
+/* The same of memory that nobody touched since the machine started: only once, before all else. */
+void calibrate_cold(const struct calibration *c);
+void calibrate_moving(const struct calibration *c); /* move_pages */
 /* hints.c: needs numa_balancing=1 and debugfs */
 void calibrate_hints(const struct calibration *c); /* hint faults with and without a move; scans */
+/* wander.c: how often tasks are moved that give no reason */
+void calibrate_wandering(const struct calibration *c);
 /* tasks.c */
 void calibrate_tasks(const struct calibration
 		*c); /* system calls, switches, new threads and processes, TLB flushes */

@@ -66,6 +66,15 @@ void machine_pin(unsigned int cpu)
 		stop("sched_setaffinity");
 }
 
+void machine_unpin(void)
+{
+	cpu_set_t set;
+
+	memset(&set, 0xff, sizeof(set));
+	if (sched_setaffinity(0, sizeof(set), &set))
+		stop("sched_setaffinity");
+}
+
 /* ---- memory ---- */
 
 char *machine_map(size_t len, bool huge)

@@ -17,6 +17,7 @@ struct machine {
 
 struct machine machine_look(void);
 void machine_pin(unsigned int cpu);
+void machine_unpin(void); /* the calling thread may run anywhere */
 
 /* `len` bytes, aligned to 2 MiB, not touched; huge: with MADV_HUGEPAGE, else MADV_NOHUGEPAGE. Ends
  * the program when there is no memory: a calibration of half a machine is none. */
