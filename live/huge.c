@@ -15,6 +15,8 @@
 
 enum {
 	SETTLED = 3, /* faults in a row that found the block in place */
+	TRUSTED = 3, /* or the owner is believed in so much */
+	LOOKS = 256, /* blocks looked at in one go */
 };
 
 static bool wants_huge(const struct nb_agent *a, const struct nb_region *r)
@@ -24,52 +26,70 @@ static bool wants_huge(const struct nb_agent *a, const struct nb_region *r)
 	return a->thp_always || (a->thp_madvise && (r->flags & NB_REGION_HUGE));
 }
 
-/* The next settled block at or after a->collapse_at. */
-static bool next_block(struct nb_agent *a, uint64_t *block)
+/* Arming left it in small entries, and it is not likely to move or to be asked soon. */
+static bool is_due(const struct nb_agent *a, const struct nb_block *b)
+{
+	const unsigned int settled = a->nr_running > 1 ? SETTLED : 1;
+
+	return b->split && b->armed == 0 && !b->moving &&
+	       (b->settled >= settled || (b->trust >= TRUSTED && !b->waits));
+}
+
+/* The next such block at or after a->collapse_at, which goes on to it, of the next few. */
+static bool next_block(struct nb_agent *a)
 {
 	struct nb_regions *t = &a->guest->regions;
+	int left = LOOKS;
 
 	for (uint32_t i = nb_regions_index(t, a->collapse_at); i < t->nr; i++) {
 		const struct nb_region *r = &t->region[i];
-		uint64_t at = r->start > a->collapse_at ? r->start : a->collapse_at;
+		const struct nb_span whole = nb_whole_blocks(r);
 
 		if (!wants_huge(a, r))
 			continue;
-		at = (at + NB_HUGE_MASK) & ~(uint64_t)NB_HUGE_MASK;
-		for (; at + NB_HUGE_SIZE <= r->end; at += NB_HUGE_SIZE) {
-			struct nb_block *b = nb_block_at(t, at);
+		if (a->collapse_at < whole.start)
+			a->collapse_at = whole.start;
+		for (; a->collapse_at < whole.end; a->collapse_at += NB_HUGE_SIZE) {
+			struct nb_block *b = nb_block_at(t, a->collapse_at);
 
-			if (b != NULL && b->settled >= SETTLED && b->armed == 0) {
-				b->settled = 0;
-				*block = at;
-				return true;
-			}
+			if (left-- == 0)
+				return false;
+			if (b == NULL || !is_due(a, b))
+				continue;
+			b->split = false;
+			b->settled = 0;
+			return true;
 		}
 	}
+	a->collapse_at = 0;
 	return false;
+}
+
+static void collapse(struct nb_agent *a, uint64_t block)
+{
+	const long rc = NB_OS_3(madvise, block, NB_HUGE_SIZE, MADV_COLLAPSE);
+
+	nb_stat_add(&nb_guest_stats(a->guest)->collapsed, rc == 0);
+	/* Also in vain it may have unmapped pages. */
+	nb_backing_map_block(a, block, block + NB_HUGE_SIZE);
 }
 
 bool nb_huge_work(struct nb_agent *a)
 {
 	struct nb_regions *t = &a->guest->regions;
 	struct nb_signals signals;
-	uint64_t block;
 	bool found;
 
 	if (!a->thp_always && !a->thp_madvise)
 		return false;
 	if (!nb_lock_try(&t->lock, &signals))
 		return false;
-	found = next_block(a, &block);
+	found = next_block(a);
 	if (found) {
-		const long rc = NB_OS_3(madvise, block, NB_HUGE_SIZE, MADV_COLLAPSE);
-
-		nb_stat_add(&nb_guest_stats(a->guest)->collapsed, rc == 0);
-		/* Also in vain it may have unmapped pages. */
-		nb_backing_map_block(a, block, block + NB_HUGE_SIZE);
+		collapse(a, a->collapse_at);
+		a->collapse_at += NB_HUGE_SIZE;
 	}
 	nb_unlock(&t->lock, &signals);
-	a->collapse_at = found ? block + NB_HUGE_SIZE : 0;
 	return found;
 }
 

@@ -24,7 +24,7 @@ enum {
 	FEW_GUESSES = 4, /* too few to say whether they are right */
 	RIGHT = 7,	 /* of EIGHTHS */
 	EIGHTHS = 8,
-	SWEEP = 256,   /* blocks that are looked at in one go */
+	SWEEP = 64,    /* blocks that are looked at in one go */
 	NO_BLOCK = -2, /* the region ends */
 };
 
@@ -161,8 +161,11 @@ static void try_guess(struct nb_agent *a, uint64_t block, int home)
 	}
 	k->guesses++;
 	k->right_guesses = (uint8_t)(k->right_guesses + (guess == home));
-	if (!was_proven && is_proven(k))
-		nb_judge_again(a, 0, UINT64_MAX);
+	if (!was_proven && is_proven(k)) {
+		const struct nb_region *r = nb_region_at(&a->guest->regions, block);
+
+		nb_judge_again(a, r->start, r->end);
+	}
 }
 
 /* Where it is not known yet, and where two owners meet, blocks are asked one by one. */

@@ -56,6 +56,7 @@ struct nb_block {
 	uint8_t settled; /* faults in a row that found it in place */
 	uint8_t trust;	 /* faults of the same owner, less those of others; 0 to 4 */
 	bool moving;	 /* asked to move, and not yet done */
+	bool split;	 /* a page of it was armed: no huge page maps it any more */
 	bool waits;	 /* for the engine to hear more: not where it is wanted, or a lazy move */
 	int16_t wanted;	 /* the owner's node; NB_NO_NODE = not known */
 };

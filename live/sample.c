@@ -67,6 +67,8 @@ static bool is_ours(struct nb_agent *a, uint64_t page)
 
 static void arm_page(struct nb_agent *a, struct nb_region *r, uint64_t page)
 {
+	struct nb_block *b = nb_block_at(&a->guest->regions, page);
+
 	if (!is_ours(a, page) || atomic_load(&a->guest->revoked))
 		return;
 	if (NB_OS_3(madvise, page, NB_PAGE_SIZE, MADV_DONTNEED) != 0) {
@@ -74,6 +76,8 @@ static void arm_page(struct nb_agent *a, struct nb_region *r, uint64_t page)
 		atomic_fetch_add(&a->guest->regions.version, 2);
 		return;
 	}
+	if (b != NULL)
+		b->split = true;
 	nb_stat_add(&nb_guest_stats(a->guest)->armed, 1);
 }
 
@@ -111,17 +115,17 @@ static bool is_calm(struct nb_agent *a)
 /* A block whose owner is known is asked now and then. */
 static bool is_settled(struct nb_agent *a, const struct nb_block *b)
 {
-	const bool most = b->trust > MOST_RARE || is_calm(a);
-	const unsigned int rare = most ? MOST_RARE : b->trust;
+	const unsigned int rare = is_calm(a) ? MOST_RARE : b->trust;
 
 	return nb_agent_random(a) >> (64 - MOST_RARE) >= (1U << MOST_RARE) >> rare;
 }
 
-/* Of what nobody knows anything of, every few blocks are asked first: others in the next scan. */
+/* Of what nothing is known of one block in STEP is asked first: what is between is inferred, or
+ * asked when the round is over. */
 static bool has_others(struct nb_agent *a, const struct nb_region *r, const struct nb_block *b,
 	uint64_t block, uint64_t phase)
 {
-	return b->wanted == NB_NO_NODE &&
+	return a->nr_running > 1 && b->wanted == NB_NO_NODE &&
 	       r->end - r->start >= FEW_BLOCKS * (uint64_t)NB_HUGE_SIZE &&
 	       ((block >> NB_HUGE_SHIFT) + phase) % STEP != 0 && nb_judge_may_infer(a, block);
 }
