@@ -28,7 +28,7 @@ static struct nb_verdict stay(enum nb_why why)
 static void trace_fault(struct nb_engine *e, const struct nb_fault *f, struct nb_verdict v)
 {
 	/* Asked before the event is put together: this is the hottest place in the engine. */
-	if (e->machine.trace == NULL)
+	if (e->machine.trace == NULL || (f->flags & NB_FAULT_INFERRED))
 		return;
 	nb_trace(e, &(struct nb_event){.time_ns = f->now_ns,
 			    .type = NB_EVENT_HINT_FAULT,
@@ -334,7 +334,8 @@ struct nb_verdict nb_hint_fault(struct nb_engine *e, const struct nb_fault *faul
 	if (passed_over(e, &f))
 		return stay(NB_WHY_SHARED);
 	count_fault(e, &f);
-	nb_vma_touched(&f.vma->scan, f.task->id);
+	if (!(f.flags & NB_FAULT_INFERRED))
+		nb_vma_touched(&f.vma->scan, f.task->id);
 	f.task->cpu_node = f.cpu_node;
 	if (nb_has(&e->config, NB_MECH_HOME_NODE) && by_reference(e, &f)) {
 		if (f.task->home == NB_NO_NODE)

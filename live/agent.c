@@ -298,8 +298,8 @@ static uint64_t time_to_wait(const struct nb_agent *a)
 
 	if (a->nr_spans > 0 && a->next_tick_ns < until)
 		until = a->next_tick_ns;
-	if (a->armer.nr > 0 && a->armer.next_ns < until)
-		until = a->armer.next_ns;
+	if (nb_sample_next_ns(a) < until)
+		until = nb_sample_next_ns(a);
 	if (a->guest->canary.fd >= 0 && a->next_canary_ns < until)
 		until = a->next_canary_ns;
 	return until > now ? until - now : 1;

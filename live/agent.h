@@ -84,6 +84,7 @@ struct nb_armer {
 	uint64_t page[NB_MAX_ARMS];
 	uint32_t head, nr;
 	uint64_t next_ns;    /* when the next slice may come */
+	uint64_t since_ns;   /* when the first of the round was chosen */
 	uint64_t start, end; /* of what the engine asked for in this round */
 	bool all;	     /* each block is to be asked, whatever is known of it */
 };
@@ -155,9 +156,10 @@ struct nb_agent {
 	uint32_t nr_carriers;
 	uint64_t placed_nodes; /* bits: threads were moved there, since look placed_look */
 	uint32_t placed_look;
-	bool taking_back;     /* the children are gone: private memory comes back */
-	bool sweep;	      /* backings without users may be there */
-	uint64_t collapse_at; /* where to look for settled blocks next */
+	bool taking_back; /* the children are gone: private memory comes back */
+	bool sweep;	  /* backings without users may be there */
+	uint64_t collapse_at,
+		next_collapse_ns; /* where to look for settled blocks next, and when */
 	/* And for those that can be inferred by now; at >= end: nowhere. */
 	uint64_t infer_at, infer_end;
 	uint64_t first_move_ns;
@@ -230,10 +232,10 @@ bool nb_faults_infer(struct nb_agent *a);
 enum { NB_MAX_INFERRED = 16 };
 
 /*
- * A block was touched by who belongs to `home`; local: the page is there. What to tell the engine
- * besides: NB_FAULT_DOUBT, NB_FAULT_SURE or nothing.
+ * A block of which a page is at `node` was touched by who belongs to `home`. What to tell the
+ * engine besides: NB_FAULT_DOUBT, NB_FAULT_SURE or nothing.
  */
-uint32_t nb_judge_touch(struct nb_agent *a, uint64_t block, bool local, int home);
+uint32_t nb_judge_touch(struct nb_agent *a, uint64_t block, int node, int home);
 /*
  * After the engine was told; waits: it found that too little to move the block. The blocks around
  * that are likely wanted at `home` as well, and of which nothing else is known: how many.
@@ -245,6 +247,13 @@ void nb_judge_again(struct nb_agent *a, uint64_t start, uint64_t end);
 /* A slice of that: blocks that can be, and where they are wanted. */
 uint32_t nb_judge_sweep(
 	struct nb_agent *a, uint64_t found[NB_MAX_INFERRED], int home[NB_MAX_INFERRED]);
+/*
+ * An inferred block was found at `node`. False: it is neither where it is wanted nor where those
+ * around it came from, so somebody has put it there: it is not inferred, but asked.
+ */
+bool nb_judge_guess(struct nb_agent *a, uint64_t block, int home, int node);
+/* What was inferred of it leads to nothing: it is unknown again. */
+void nb_judge_forget(struct nb_agent *a, uint64_t block);
 /* Not every block needs to be asked there. The lock is held. */
 bool nb_judge_may_infer(struct nb_agent *a, uint64_t block);
 /* It can be inferred by now, and will be. The lock is held. */
@@ -258,6 +267,8 @@ int nb_sample_arm(void *ctx, const struct nb_arm_request *r, struct nb_arm_resul
 void nb_sample_again(struct nb_agent *a, uint64_t block);
 /* Arm a slice of what was chosen, when its time has come. */
 void nb_sample_work(struct nb_agent *a);
+/* When that is; UINT64_MAX: there is nothing to arm. */
+uint64_t nb_sample_next_ns(const struct nb_agent *a);
 
 /* ---- move.c ---- */
 
@@ -267,6 +278,8 @@ bool nb_move_work(struct nb_agent *a);
 bool nb_move_pending(const struct nb_agent *a);
 /* The node a page is on, as a topology index; NB_NO_NODE when it can't be told. */
 int nb_page_node(struct nb_agent *a, uint64_t addr);
+/* Where memory for a node's CPUs is: itself, or the nearest one with memory. */
+int nb_near_node(const struct nb_agent *a, int node);
 /* The node of some page of the block that is elsewhere than on `home`; `home` when all that were
  * asked for are there. */
 int nb_block_stray(struct nb_agent *a, uint64_t block, int home);

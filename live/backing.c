@@ -109,7 +109,8 @@ static void make_blocks(struct nb_agent *a, struct nb_backing *b, int node)
 {
 	b->blocks = nb_heap_alloc(&a->heap, b->nr_blocks * sizeof(b->blocks[0]));
 	for (uint32_t i = 0; b->blocks != NULL && i < b->nr_blocks; i++)
-		b->blocks[i] = (struct nb_block){.node = (int16_t)node, .wanted = NB_NO_NODE};
+		b->blocks[i] = (struct nb_block){
+			.node = (int16_t)node, .wanted = NB_NO_NODE, .split = true};
 }
 
 static void drop_file(struct nb_agent *a, struct nb_backing *b)

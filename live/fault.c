@@ -93,29 +93,45 @@ static bool block_of(struct nb_agent *a, uint64_t addr, uint64_t *block)
 	return ok;
 }
 
-/* Pages of the block that are elsewhere than those of its owner should be, without a fault. */
-static void tell_of_strays(struct nb_agent *a, struct nb_fault *f, uint64_t block, int home)
+/* Pages of the block that are elsewhere than those of its owner should be, without a fault. False:
+ * it is to be moved and can't be. */
+static bool tell_of_strays(
+	struct nb_agent *a, struct nb_fault *f, uint64_t block, int home, int node)
 {
-	const int node = nb_block_stray(a, block, home);
-
 	f->addr = block;
 	f->vma = nb_vma_find(a->mm, block);
 	f->page_node = (int16_t)node;
 	f->flags = NB_FAULT_HUGE | NB_FAULT_SURE | NB_FAULT_INFERRED;
-	if (node < 0 || node == home || f->vma == NULL)
-		return;
+	if (node < 0 || node == nb_near_node(a, home) || f->vma == NULL)
+		return true;
 	nb_stat_add(&nb_guest_stats(a->guest)->inferred, 1);
-	nb_hint_fault(a->engine, f);
+	return nb_hint_fault(a->engine, f).why != NB_WHY_REFUSED;
 }
 
-/* Blocks that nobody asked, and of which their neighbours say enough. */
+/* A block that nobody asked, and of which its neighbours say enough. */
+static void tell_of_guess(struct nb_agent *a, struct nb_fault *f, uint64_t block, int home)
+{
+	const int node = nb_block_stray(a, block, nb_near_node(a, home));
+
+	if (f->task == NULL || !nb_judge_guess(a, block, home, node) ||
+		!tell_of_strays(a, f, block, home, node))
+		nb_judge_forget(a, block);
+	nb_faults_resolve(a);
+}
+
 static void infer(struct nb_agent *a, struct nb_fault *f, int home, bool waits)
 {
 	uint64_t block[NB_MAX_INFERRED];
 	const uint32_t n = nb_judge_others(a, f->addr, home, waits, block);
 
 	for (uint32_t i = 0; i < n; i++)
-		tell_of_strays(a, f, block[i], home);
+		tell_of_guess(a, f, block[i], home);
+}
+
+/* Owners are where tasks belong; other rows decide page by page, as they do elsewhere. */
+static bool judges(const struct nb_agent *a, const struct nb_thread *t)
+{
+	return a->has_homes && !t->homeless;
 }
 
 static void tell_engine(struct nb_agent *a, const struct nb_sight *s)
@@ -129,7 +145,7 @@ static void tell_engine(struct nb_agent *a, const struct nb_sight *s)
 	struct nb_verdict v;
 	uint32_t judged;
 	uint64_t block;
-	int page_node, cpu_node, home;
+	int page_node, cpu_node, home, near;
 
 	if (!block_of(a, s->addr, &block) || t == NULL || t->task == NULL)
 		return;
@@ -140,7 +156,8 @@ static void tell_engine(struct nb_agent *a, const struct nb_sight *s)
 	note_sample(a, cpu_node == page_node);
 	f.task = t->task;
 	home = nb_task_home(t->task, cpu_node);
-	judged = t->homeless ? 0 : nb_judge_touch(a, block, page_node == home, home);
+	near = nb_near_node(a, home);
+	judged = judges(a, t) ? nb_judge_touch(a, block, page_node, home) : 0;
 	f.flags |= judged;
 	f.vma = nb_vma_find(a->mm, block);
 	f.addr = block;
@@ -149,11 +166,11 @@ static void tell_engine(struct nb_agent *a, const struct nb_sight *s)
 	if (f.vma == NULL)
 		return;
 	v = nb_hint_fault(a->engine, &f);
-	if (t->homeless)
+	if (!judges(a, t))
 		return;
-	infer(a, &f, home, page_node != home && v.why == NB_WHY_FILTERED);
-	if (page_node == home && (judged & NB_FAULT_SURE))
-		tell_of_strays(a, &f, block, home);
+	infer(a, &f, home, page_node != near && v.why == NB_WHY_FILTERED);
+	if (page_node == near && (judged & NB_FAULT_SURE))
+		tell_of_strays(a, &f, block, home, nb_block_stray(a, block, near));
 }
 
 /* Messages are read before they are resolved, so who waits for what is known to the watchdog. */
@@ -223,7 +240,7 @@ void nb_faults_serve(struct nb_agent *a)
 static struct nb_task *task_of_home(const struct nb_agent *a, int home)
 {
 	for (uint32_t i = 0; i < a->nr_threads; i++)
-		if (a->threads[i].runs && nb_task_home(a->threads[i].task, NB_NO_NODE) == home)
+		if (nb_task_home(a->threads[i].task, NB_NO_NODE) == home)
 			return a->threads[i].task;
 	return NULL;
 }
@@ -242,8 +259,7 @@ bool nb_faults_infer(struct nb_agent *a)
 			.task = task_of_home(a, home[i]),
 			.cpu_node = (int16_t)home[i]};
 
-		if (f.task != NULL)
-			tell_of_strays(a, &f, block[i], home[i]);
+		tell_of_guess(a, &f, block[i], home[i]);
 	}
 	return a->infer_at < a->infer_end;
 }

@@ -14,9 +14,10 @@
 #endif
 
 enum {
-	SETTLED = 3, /* faults in a row that found the block in place */
-	TRUSTED = 3, /* or the owner is believed in so much */
-	LOOKS = 256, /* blocks looked at in one go */
+	SETTLED = 3,	     /* faults in a row that found the block in place */
+	TRUSTED = 2,	     /* or the owner is believed in so much */
+	LOOKS = 256,	     /* blocks looked at in one go */
+	REST_NS = 100000000, /* after a failure */
 };
 
 static bool wants_huge(const struct nb_agent *a, const struct nb_region *r)
@@ -56,8 +57,6 @@ static bool next_block(struct nb_agent *a)
 				return false;
 			if (b == NULL || !is_due(a, b))
 				continue;
-			b->split = false;
-			b->settled = 0;
 			return true;
 		}
 	}
@@ -69,7 +68,14 @@ static void collapse(struct nb_agent *a, uint64_t block)
 {
 	const long rc = NB_OS_3(madvise, block, NB_HUGE_SIZE, MADV_COLLAPSE);
 
+	struct nb_block *b = nb_block_at(&a->guest->regions, block);
+
 	nb_stat_add(&nb_guest_stats(a->guest)->collapsed, rc == 0);
+	if (b != NULL)
+		b->split = rc != 0;
+	/* No huge page to be had, say: not all of memory is tried at once. */
+	if (rc != 0)
+		a->next_collapse_ns = nb_os_now_ns() + REST_NS;
 	/* Also in vain it may have unmapped pages. */
 	nb_backing_map_block(a, block, block + NB_HUGE_SIZE);
 }
@@ -81,6 +87,8 @@ bool nb_huge_work(struct nb_agent *a)
 	bool found;
 
 	if (!a->thp_always && !a->thp_madvise)
+		return false;
+	if (nb_os_now_ns() < a->next_collapse_ns)
 		return false;
 	if (!nb_lock_try(&t->lock, &signals))
 		return false;

@@ -6,7 +6,7 @@
  *
  * What lies between two blocks that are wanted on one node is likely wanted there too. Each fault
  * tries that: would it have been foretold? While that is nearly always so for the memory of an
- * mmap, only every fourth block of it is asked at first and the rest is inferred; where it is not,
+ * mmap, only every eighth block of it is asked at first and the rest is inferred; where it is not,
  * as in memory that all threads share, nothing is.
  *
  * The regions' lock is held in all of these, but for the last ones.
@@ -136,14 +136,15 @@ static struct nb_backing *backing_of(struct nb_agent *a, uint64_t block)
 	return r != NULL ? &a->guest->regions.backing[r->backing] : NULL;
 }
 
-static bool often_right(const struct nb_backing *k)
+/* With a margin, so that it does not change its mind with each guess. */
+static void weigh_guesses(struct nb_backing *k)
 {
-	return k->right_guesses * EIGHTHS >= k->guesses * RIGHT;
-}
+	const int right = k->right_guesses * EIGHTHS;
 
-static bool is_proven(const struct nb_backing *k)
-{
-	return k->guesses >= FEW_GUESSES && often_right(k);
+	if (k->guesses >= FEW_GUESSES && right >= k->guesses * RIGHT)
+		k->proven = true;
+	else if (right < k->guesses * (RIGHT - 1))
+		k->proven = false;
 }
 
 static void try_guess(struct nb_agent *a, uint64_t block, int home)
@@ -154,14 +155,15 @@ static void try_guess(struct nb_agent *a, uint64_t block, int home)
 
 	if (k == NULL || guess == NB_NO_NODE)
 		return;
-	was_proven = is_proven(k);
+	was_proven = k->proven;
 	if (k->guesses == GUESSES) {
 		k->guesses /= 2;
 		k->right_guesses /= 2;
 	}
 	k->guesses++;
 	k->right_guesses = (uint8_t)(k->right_guesses + (guess == home));
-	if (!was_proven && is_proven(k)) {
+	weigh_guesses(k);
+	if (!was_proven && k->proven) {
 		const struct nb_region *r = nb_region_at(&a->guest->regions, block);
 
 		nb_judge_again(a, r->start, r->end);
@@ -174,7 +176,7 @@ bool nb_judge_may_infer(struct nb_agent *a, uint64_t block)
 	const struct nb_backing *k = backing_of(a, block);
 	const struct sides s = sides_of(a, block);
 
-	if (k == NULL || (k->guesses >= FEW_GUESSES && !often_right(k)))
+	if (k == NULL || (k->guesses >= FEW_GUESSES && !k->proven))
 		return false;
 	return foretold_by(&s) != NB_NO_NODE || (s.left < 0 && s.right < 0);
 }
@@ -184,7 +186,7 @@ bool nb_judge_infers(struct nb_agent *a, uint64_t block)
 	const struct nb_backing *k = backing_of(a, block);
 	const struct nb_block *b = nb_block_at(&a->guest->regions, block);
 
-	if (k == NULL || b == NULL || !is_proven(k) || !is_unknown(b) ||
+	if (k == NULL || b == NULL || !k->proven || !is_unknown(b) ||
 		foretold(a, block) == NB_NO_NODE)
 		return false;
 	nb_judge_again(a, block, block + NB_HUGE_SIZE);
@@ -207,12 +209,12 @@ static void confirm(struct nb_agent *a, uint64_t block, struct nb_block *b, int 
 	const struct nb_backing *k = backing_of(a, block);
 
 	more_trust(b, 1);
-	if (!is_proven(k))
+	if (!k->proven)
 		return;
 	for (int i = 0; i < VOTERS; i++) {
 		struct nb_block *o = neighbour(a, block, i);
 
-		if (o != NULL && o->wanted == home)
+		if (o != NULL && o->wanted == home && o->trust < INFERRED_TRUST)
 			more_trust(o, 1);
 	}
 }
@@ -233,19 +235,24 @@ static bool is_expected(struct nb_agent *a, uint64_t block, int home)
 {
 	const struct nb_backing *k = backing_of(a, block);
 
-	return k != NULL && is_proven(k) && foretold(a, block) == home;
+	return k != NULL && k->proven && foretold(a, block) == home;
 }
 
 /* Flags for the engine of a touch of a block by who belongs to `home`. */
-static uint32_t judge(struct nb_agent *a, uint64_t block, struct nb_block *b, bool local, int home)
+static uint32_t judge(struct nb_agent *a, uint64_t block, struct nb_block *b, int node, int home)
 {
+	const bool local = node == nb_near_node(a, home);
 	int around;
 
+	b->node = (int16_t)node;
+	b->away = !local;
 	b->settled = local ? (uint8_t)(b->settled + (b->settled < UINT8_MAX)) : 0;
 	/* Where only one thread runs nobody else could have touched it. */
 	if (a->nr_running < 2)
 		return 0;
-	try_guess(a, block, home);
+	/* One that all use, between others, is asked often, and is one exception only. */
+	if (!b->waits)
+		try_guess(a, block, home);
 	if (b->wanted == home) {
 		confirm(a, block, b, home);
 		/* Soon again: does it come? */
@@ -353,7 +360,7 @@ static bool infer_block(struct nb_agent *a, uint64_t block, int *home)
 
 /* ---- with the lock to be had ---- */
 
-uint32_t nb_judge_touch(struct nb_agent *a, uint64_t block, bool local, int home)
+uint32_t nb_judge_touch(struct nb_agent *a, uint64_t block, int node, int home)
 {
 	struct nb_regions *t = &a->guest->regions;
 	struct nb_signals signals;
@@ -363,7 +370,7 @@ uint32_t nb_judge_touch(struct nb_agent *a, uint64_t block, bool local, int home
 	if (!nb_lock_try(&t->lock, &signals))
 		return NB_FAULT_DOUBT;
 	b = nb_block_at(t, block);
-	flags = b != NULL ? judge(a, block, b, local, home) : 0;
+	flags = b != NULL ? judge(a, block, b, node, home) : 0;
 	nb_unlock(&t->lock, &signals);
 	return flags;
 }
@@ -383,7 +390,7 @@ uint32_t nb_judge_others(
 	k = backing_of(a, block);
 	if (b != NULL)
 		b->waits = waits;
-	if (k != NULL && is_proven(k)) {
+	if (k != NULL && k->proven) {
 		/* An exception to the rule: now, not when all of it is asked again. */
 		if (waits)
 			nb_sample_again(a, block);
@@ -402,8 +409,11 @@ uint32_t nb_judge_sweep(
 	uint32_t n = 0;
 	int left = SWEEP;
 
-	if (!nb_lock_try(&t->lock, &signals))
+	/* Who has it may keep it for long: at the end of the next round. */
+	if (!nb_lock_try(&t->lock, &signals)) {
+		a->infer_at = a->infer_end;
 		return 0;
+	}
 	for (uint32_t i = nb_regions_index(t, a->infer_at); i < t->nr; i++) {
 		const struct nb_region *r = &t->region[i];
 		const struct nb_span whole = nb_whole_blocks(r);
@@ -413,7 +423,7 @@ uint32_t nb_judge_sweep(
 			break;
 		if (a->infer_at < whole.start)
 			a->infer_at = whole.start;
-		if (!is_proven(&t->backing[r->backing]))
+		if (!t->backing[r->backing].proven)
 			continue;
 		for (; a->infer_at < end && n < NB_MAX_INFERRED && left > 0; left--) {
 			n += infer_block(a, found[n] = a->infer_at, &home[n]);
@@ -424,4 +434,55 @@ uint32_t nb_judge_sweep(
 		a->infer_at = a->infer_end;
 	nb_unlock(&t->lock, &signals);
 	return n;
+}
+
+/* Where one of the nearest blocks was found of which something is known: not away from its owner.
+ */
+static bool found_at(struct nb_agent *a, uint64_t block, const struct sides *s, int node)
+{
+	const struct nb_block *l = block_beside(a, block, -s->to_left);
+	const struct nb_block *r = block_beside(a, block, s->to_right);
+
+	return (s->left >= 0 && l->node == node) || (s->right >= 0 && r->node == node);
+}
+
+bool nb_judge_guess(struct nb_agent *a, uint64_t block, int home, int node)
+{
+	struct nb_regions *t = &a->guest->regions;
+	struct nb_signals signals;
+	struct nb_block *b;
+	struct sides s;
+	bool ok = false;
+
+	if (!nb_lock_try(&t->lock, &signals))
+		return false;
+	b = nb_block_at(t, block);
+	if (b != NULL && b->wanted == home) {
+		s = sides_of(a, block);
+		ok = node == nb_near_node(a, home) || found_at(a, block, &s, node);
+		b->node = (int16_t)node;
+		if (!ok) {
+			b->wanted = NB_NO_NODE;
+			b->trust = 0;
+			nb_sample_again(a, block);
+		}
+	}
+	nb_unlock(&t->lock, &signals);
+	return ok;
+}
+
+void nb_judge_forget(struct nb_agent *a, uint64_t block)
+{
+	struct nb_regions *t = &a->guest->regions;
+	struct nb_signals signals;
+	struct nb_block *b;
+
+	if (!nb_lock_try(&t->lock, &signals))
+		return;
+	b = nb_block_at(t, block);
+	if (b != NULL) {
+		b->wanted = NB_NO_NODE;
+		b->trust = 0;
+	}
+	nb_unlock(&t->lock, &signals);
 }

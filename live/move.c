@@ -68,6 +68,22 @@ int nb_page_node(struct nb_agent *a, uint64_t addr)
 	return id < 0 ? NB_NO_NODE : nb_topology_index(&a->topo, (int)id);
 }
 
+int nb_near_node(const struct nb_agent *a, int node)
+{
+	int best = node;
+
+	if (a->topo.nodes[node].mem_bytes > 0)
+		return node;
+	for (int n = 0; n < (int)a->topo.nr_nodes; n++)
+		if (a->topo.nodes[n].mem_bytes > 0 &&
+			(best == node ||
+				nb_distance(&a->topo, (unsigned int)node, (unsigned int)n) <
+					nb_distance(
+						&a->topo, (unsigned int)node, (unsigned int)best)))
+			best = n;
+	return best;
+}
+
 /* Every so many pages are asked for, from one chosen at random on. */
 int nb_block_stray(struct nb_agent *a, uint64_t block, int home)
 {
@@ -140,6 +156,9 @@ static struct nb_span begin_move(struct nb_agent *a, uint64_t block, int node)
 	if (r != NULL && !(r->flags & never))
 		reach = nb_block_reach(r, block);
 	b = nb_block_at(t, block);
+	/* Armed pages are mapped, to be moved. */
+	if (b != NULL)
+		b->armed = 0;
 	if (b != NULL && a->is_virtual)
 		b->node = (int16_t)node;
 	else if (b != NULL)

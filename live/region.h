@@ -51,12 +51,14 @@ struct nb_region {
 
 /* What is known of a block (2 MiB of a backing). */
 struct nb_block {
-	int16_t node;	 /* index of the node it is thought to be on; NB_NO_NODE = not known */
+	int16_t node;	 /* index of the node where it was found last; NB_NO_NODE = not known */
 	uint8_t armed;	 /* pages armed that nobody touched yet */
 	uint8_t settled; /* faults in a row that found it in place */
 	uint8_t trust;	 /* faults of the same owner, less those of others; 0 to 4 */
 	bool moving;	 /* asked to move, and not yet done */
-	bool split;	 /* a page of it was armed: no huge page maps it any more */
+	bool split;	 /* no huge page maps it, as far as we know */
+	bool away;	 /* it was found elsewhere than on its toucher's node last */
+	uint8_t chosen;	 /* its trust when it was chosen to be asked */
 	bool waits;	 /* for the engine to hear more: not where it is wanted, or a lazy move */
 	int16_t wanted;	 /* the owner's node; NB_NO_NODE = not known */
 };
@@ -70,6 +72,7 @@ struct nb_backing {
 	/* What blocks between others would say was foretold so often, and so often rightly: judge.c
 	 */
 	uint8_t guesses, right_guesses;
+	bool proven; /* mostly rightly */
 	uint32_t nr_blocks;
 	struct nb_block *blocks; /* [nr_blocks], by offset >> 21; may be NULL */
 };

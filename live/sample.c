@@ -27,13 +27,13 @@ enum {
 	BLOCKS_AT_ONCE = 32, /* with the lock held: some tens of microseconds */
 	SLICE_NS = 100000,   /* of arming; each page may interrupt every CPU of the program */
 	TRIES = 4,	     /* to find a mapped page in a block */
-	MOST_ARMED = 16,     /* pages of a block that nobody touched */
-	PATIENCE = 8,	     /* scans, about, until an untouched one gets company */
+	PATIENCE = 8,	     /* scans, about, until an untouched one is given up */
 	DUTY = 4,	     /* asking again takes at most one part in so many of the time */
 	MOST_RARE = 4,	     /* one scan in 2^n asks a block whose owner was met n times */
 	MOST_PAUSE_NS = 200000000,
-	STEP = 8,	 /* one block in so many, of those that nothing is known of */
-	FEW_BLOCKS = 32, /* a region of fewer is asked block by block */
+	MOST_PATIENCE_NS = 1000000000, /* with threads that are new */
+	STEP = 8,		       /* one block in so many, of those that nothing is known of */
+	FEW_BLOCKS = 32,	       /* a region of fewer is asked block by block */
 };
 
 static bool is_mapped(struct nb_agent *a, uint64_t addr)
@@ -97,9 +97,12 @@ static bool queue_full(const struct nb_agent *a)
 
 /* A page that nobody touched yet says nothing new when it gets company; but it may be one that
  * nobody ever will. */
-static bool enough_waits(struct nb_agent *a, const struct nb_block *b)
+static bool enough_waits(struct nb_agent *a, struct nb_block *b)
 {
-	return b->armed > 0 && (b->armed >= MOST_ARMED || nb_agent_random(a) % PATIENCE != 0);
+	if (b->armed > 0 && nb_agent_random(a) % PATIENCE != 0)
+		return true;
+	b->armed = 0;
+	return false;
 }
 
 /* One thread alone, which finds its memory in place: others that come would be the first to touch
@@ -115,7 +118,7 @@ static bool is_calm(struct nb_agent *a)
 /* A block whose owner is known is asked now and then. */
 static bool is_settled(struct nb_agent *a, const struct nb_block *b)
 {
-	const unsigned int rare = is_calm(a) ? MOST_RARE : b->trust;
+	const unsigned int rare = is_calm(a) && !b->away ? MOST_RARE : b->trust;
 
 	return nb_agent_random(a) >> (64 - MOST_RARE) >= (1U << MOST_RARE) >> rare;
 }
@@ -125,12 +128,12 @@ static bool is_settled(struct nb_agent *a, const struct nb_block *b)
 static bool has_others(struct nb_agent *a, const struct nb_region *r, const struct nb_block *b,
 	uint64_t block, uint64_t phase)
 {
-	return a->nr_running > 1 && b->wanted == NB_NO_NODE &&
+	return a->has_homes && a->nr_running > 1 && b->wanted == NB_NO_NODE && !b->waits &&
 	       r->end - r->start >= FEW_BLOCKS * (uint64_t)NB_HUGE_SIZE &&
 	       ((block >> NB_HUGE_SHIFT) + phase) % STEP != 0 && nb_judge_may_infer(a, block);
 }
 
-static bool passed_over(struct nb_agent *a, const struct nb_region *r, const struct nb_block *b,
+static bool passed_over(struct nb_agent *a, const struct nb_region *r, struct nb_block *b,
 	uint64_t block, uint64_t phase)
 {
 	if (b->moving || enough_waits(a, b))
@@ -149,6 +152,8 @@ static void push(struct nb_agent *a, uint64_t page)
 	struct nb_armer *w = &a->armer;
 	const uint32_t last = w->nr++, at = (uint32_t)(nb_agent_random(a) % w->nr);
 
+	if (last == 0)
+		w->since_ns = nb_os_now_ns();
 	*slot_of(w, last) = *slot_of(w, at);
 	*slot_of(w, at) = page;
 }
@@ -162,8 +167,10 @@ static bool push_page_of(struct nb_agent *a, const struct nb_region *r, uint64_t
 	if (!pick(a, &reach, &page))
 		return false;
 	push(a, page);
-	if (b != NULL)
+	if (b != NULL) {
 		b->armed++;
+		b->chosen = b->trust;
+	}
 	return true;
 }
 
@@ -185,6 +192,8 @@ static void choose(struct nb_agent *a, uint64_t block, uint64_t phase, struct nb
 		return;
 	if (b != NULL && a->armer.all)
 		forget(b);
+	if (queue_full(a))
+		return;
 	if ((b != NULL && passed_over(a, r, b, block, phase)) || !push_page_of(a, r, block))
 		return;
 	out->present += NB_HUGE_PAGES;
@@ -216,11 +225,11 @@ int nb_sample_arm(void *ctx, const struct nb_arm_request *q, struct nb_arm_resul
 	*out = (struct nb_arm_result){.end = q->start};
 	if (atomic_load(&a->guest->uffd) < 0)
 		return -EBADF;
-	while (out->end < q->end && !full(q, out) && !queue_full(a)) {
+	while (out->end < q->end && !full(q, out) && (!queue_full(a) || a->armer.all)) {
 		if (!nb_lock_try(&a->guest->regions.lock, &signals))
 			break;
-		for (int i = 0;
-			i < BLOCKS_AT_ONCE && out->end < q->end && !full(q, out) && !queue_full(a);
+		for (int i = 0; i < BLOCKS_AT_ONCE && out->end < q->end && !full(q, out) &&
+				(!queue_full(a) || a->armer.all);
 			i++) {
 			choose(a, out->end, phase, out);
 			out->end += NB_HUGE_SIZE;
@@ -250,7 +259,9 @@ static uint64_t pop(struct nb_armer *w)
 /* Others may have said enough of it since it was chosen. */
 static bool not_needed(struct nb_agent *a, struct nb_block *b, uint64_t block)
 {
-	const bool known = b->trust >= MOST_RARE && is_settled(a, b);
+	/* So much more seldom it would have been chosen now. */
+	const bool known =
+		b->trust > b->chosen && nb_agent_random(a) % (1U << (b->trust - b->chosen)) != 0;
 
 	if (!b->moving && !known && !nb_judge_infers(a, block))
 		return false;
@@ -265,6 +276,8 @@ static bool arm_next(struct nb_agent *a)
 	struct nb_region *r = nb_region_at(&a->guest->regions, page);
 	struct nb_block *b = nb_block_at(&a->guest->regions, page);
 
+	if (b != NULL && !may_arm(r))
+		b->armed = 0;
 	if (!may_arm(r) || (b != NULL && not_needed(a, b, page & ~(uint64_t)NB_HUGE_MASK)))
 		return false;
 	arm_page(a, r, page);
@@ -272,9 +285,19 @@ static bool arm_next(struct nb_agent *a)
 }
 
 /* Most of those who would touch what is armed now have not found their places. */
-static bool too_early(const struct nb_agent *a)
+static bool too_early(const struct nb_agent *a, uint64_t now)
 {
-	return a->nr_homeless * 2 > a->nr_running;
+	return a->nr_homeless * 2 > a->nr_running && now < a->armer.since_ns + MOST_PATIENCE_NS;
+}
+
+uint64_t nb_sample_next_ns(const struct nb_agent *a)
+{
+	const struct nb_armer *w = &a->armer;
+	const uint64_t now = nb_os_now_ns();
+
+	if (w->nr == 0 || atomic_load(&a->guest->uffd) < 0)
+		return UINT64_MAX;
+	return too_early(a, now) ? now + MOST_PAUSE_NS / 4 : w->next_ns;
 }
 
 /* What nobody was asked of is inferred, or asked now. */
@@ -293,9 +316,13 @@ void nb_sample_work(struct nb_agent *a)
 	bool leisurely = false;
 	uint64_t pause_ns;
 
-	if (w->nr == 0 || since < w->next_ns || too_early(a) || atomic_load(&a->guest->uffd) < 0 ||
-		!nb_lock_try(&a->guest->regions.lock, &signals))
+	if (w->nr == 0 || since < w->next_ns || too_early(a, since) ||
+		atomic_load(&a->guest->uffd) < 0)
 		return;
+	if (!nb_lock_try(&a->guest->regions.lock, &signals)) {
+		w->next_ns = since + SLICE_NS;
+		return;
+	}
 	while (w->nr > 0 && nb_os_now_ns() < until)
 		leisurely |= arm_next(a);
 	nb_unlock(&a->guest->regions.lock, &signals);

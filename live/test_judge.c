@@ -10,6 +10,7 @@
 enum {
 	BLOCKS = 64,
 	SLICE = 16, /* blocks of one owner */
+	LAST = 4,   /* of five nodes */
 };
 
 #define START (UINT64_C(512) << NB_HUGE_SHIFT)
@@ -18,6 +19,7 @@ struct place {
 	struct nb_guest guest;
 	struct nb_agent agent;
 	struct nb_block block[BLOCKS];
+	struct nb_node node[LAST + 1];
 };
 
 /* One region of 64 blocks; four threads run. */
@@ -32,6 +34,9 @@ static struct place *new_place(void)
 	p->agent.guest = &p->guest;
 	p->agent.pagemap_fd = -1;
 	p->agent.nr_running = 4;
+	p->agent.topo = (struct nb_topology){.nr_nodes = LAST + 1, .nodes = p->node};
+	for (int i = 0; i <= LAST; i++)
+		p->node[i].mem_bytes = 1;
 	assert_int_equal(nb_region_add(&p->guest.regions, &r), 0);
 	k = &p->guest.regions.backing[0];
 	k->fd = 0;
@@ -47,10 +52,10 @@ static uint64_t at(int block)
 	return START + ((uint64_t)block << NB_HUGE_SHIFT);
 }
 
-/* By one whose home is that node, and the page is elsewhere. */
+/* By one whose home is that node, and the page is on the last one. */
 static uint32_t touch(struct place *p, int block, int home)
 {
-	return nb_judge_touch(&p->agent, at(block), false, home);
+	return nb_judge_touch(&p->agent, at(block), LAST, home);
 }
 
 static void an_owner_is_who_is_met_twice(void **state)
@@ -74,7 +79,7 @@ static void the_more_it_was_met_the_more_it_takes(void **state)
 
 	(void)state;
 	for (int i = 0; i < 10; i++)
-		nb_judge_touch(&p->agent, at(20), true, 1);
+		nb_judge_touch(&p->agent, at(20), 1, 1);
 	while (touch(p, 20, 0) == NB_FAULT_DOUBT)
 		doubts++;
 	assert_in_range(doubts, 3, 6);
@@ -87,7 +92,7 @@ static void neighbours_convince(void **state)
 
 	(void)state;
 	for (int i = 0; i < 10; i++)
-		nb_judge_touch(&p->agent, at(20), true, 1);
+		nb_judge_touch(&p->agent, at(20), 1, 1);
 	touch(p, 18, 0);
 	touch(p, 19, 0);
 	touch(p, 22, 0);
@@ -161,6 +166,21 @@ static void what_lies_between_is_inferred(void **state)
 	free(p);
 }
 
+static void what_somebody_placed_is_asked(void **state)
+{
+	struct place *p = new_place();
+
+	(void)state;
+	touch_each_fourth(p, slice_owner);
+	/* Inferred to be node 0's: found there, or where those around it were, all is well. */
+	assert_int_equal(p->block[2].wanted, 0);
+	assert_true(nb_judge_guess(&p->agent, at(2), 0, 0));
+	assert_true(nb_judge_guess(&p->agent, at(2), 0, LAST));
+	assert_false(nb_judge_guess(&p->agent, at(2), 0, 2));
+	assert_int_equal(p->block[2].wanted, NB_NO_NODE);
+	free(p);
+}
+
 static void nothing_is_inferred_where_that_is_wrong(void **state)
 {
 	struct place *p = new_place();
@@ -195,6 +215,7 @@ int main(void)
 		cmocka_unit_test(neighbours_convince),
 		cmocka_unit_test(who_runs_alone_says_nothing_of_others),
 		cmocka_unit_test(what_lies_between_is_inferred),
+		cmocka_unit_test(what_somebody_placed_is_asked),
 		cmocka_unit_test(nothing_is_inferred_where_that_is_wrong),
 		cmocka_unit_test(the_unknown_is_asked_at_intervals),
 	};

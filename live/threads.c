@@ -222,8 +222,11 @@ static void tick(struct nb_agent *a, struct nb_thread *t, uint64_t now)
 	uint64_t runtime;
 	int node;
 
-	if (!runtime_of(t, &runtime))
+	/* Gone. */
+	if (!runtime_of(t, &runtime)) {
+		t->runs = t->homeless = false;
 		return;
+	}
 	t->runs = runtime != t->runtime_ns;
 	t->runtime_ns = runtime;
 	/* While what was asked for is not armed or moved yet there is no time for another scan. */
@@ -236,7 +239,7 @@ static void tick(struct nb_agent *a, struct nb_thread *t, uint64_t now)
 	node = nb_thread_node(a, t);
 	if (node >= 0)
 		nb_task_tick(a->engine, t->task, t->scan_ns, node, now);
-	t->homeless = a->has_homes && nb_task_home(t->task, NB_NO_NODE) == NB_NO_NODE;
+	t->homeless = node >= 0 && a->has_homes && nb_task_home(t->task, NB_NO_NODE) == NB_NO_NODE;
 }
 
 void nb_threads_tick(struct nb_agent *a)
