@@ -464,6 +464,8 @@ bool nb_judge_guess(struct nb_agent *a, uint64_t block, int home, int node)
 		if (!ok) {
 			b->wanted = NB_NO_NODE;
 			b->trust = 0;
+			/* Until it was touched it is not inferred again. */
+			b->waits = true;
 			nb_sample_again(a, block);
 		}
 	}

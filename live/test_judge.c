@@ -178,6 +178,10 @@ static void what_somebody_placed_is_asked(void **state)
 	assert_true(nb_judge_guess(&p->agent, at(2), 0, LAST));
 	assert_false(nb_judge_guess(&p->agent, at(2), 0, 2));
 	assert_int_equal(p->block[2].wanted, NB_NO_NODE);
+	/* And not inferred again, whatever those around it say. */
+	assert_false(nb_judge_infers(&p->agent, at(2)));
+	touch_each_fourth(p, slice_owner);
+	assert_int_equal(p->block[2].wanted, NB_NO_NODE);
 	free(p);
 }
 
