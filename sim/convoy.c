@@ -28,7 +28,7 @@ static uint64_t address(const struct sim_thread *t)
 
 static bool sweeps(const struct sim_thread *t)
 {
-	return t->load->phases[t->in_phase].kind == SIM_PHASE_SWEEP;
+	return t->phase->kind == SIM_PHASE_SWEEP;
 }
 
 /* Nearly sorted from last time: an insertion sort has little to do. */
@@ -53,6 +53,7 @@ static void set_pull(struct sim_world *w, struct sim_thread *t, double pull)
 		return;
 	t->pull = pull;
 	t->rate_epoch = 0;
+	sim_pace_forget(t);
 	w->demand_stale = true;
 }
 
@@ -69,6 +70,7 @@ static void set_cached(struct sim_world *w, struct sim_thread *t, double cached,
 	t->cached = cached;
 	t->cache_rate = rate;
 	t->rate_epoch = 0;
+	sim_pace_forget(t);
 	w->demand_stale = true;
 }
 

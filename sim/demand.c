@@ -18,9 +18,7 @@ enum { LOOKAHEAD_RUNS = 9 };
 /* How many of the CPU's lines a thread keeps in flight: a chase waits for each one. */
 static double lines_factor(const struct sim_world *w, const struct sim_thread *t)
 {
-	const struct sim_phase *p = &t->load->phases[t->in_phase];
-
-	return p->kind == SIM_PHASE_CHASE && w->model->lines_in_flight > 1
+	return t->phase->kind == SIM_PHASE_CHASE && w->model->lines_in_flight > 1
 		       ? 1 / w->model->lines_in_flight
 		       : 1;
 }
@@ -53,20 +51,88 @@ static double other_cost(const struct sim_thread *t, const struct sim_phase *p)
 	return (p->compute_ns / p->access_bytes + cache) / t->core_factor;
 }
 
+/* bytes/ns where a byte from memory takes so long. */
+static double rate_at(const struct sim_world *w, const struct sim_thread *t, double ns)
+{
+	/* Random patterns reckon access by access, and enter compute time there. */
+	if (t->phase->kind == SIM_PHASE_SWEEP)
+		ns += other_cost(t, t->phase);
+	return ns > 0 ? 1 / ns
+		      : sim_memory_rate(&w->memory, (unsigned int)t->node, (unsigned int)t->node) /
+				1e9;
+}
+
 double sim_rate_of(const struct sim_world *w, const struct sim_thread *t, const struct sim_mix *mix)
 {
-	const struct sim_phase *p = &t->load->phases[t->in_phase];
 	const double lines = lines_factor(w, t);
 	double ns = 0;
 
 	for (unsigned int k = 0; k < mix->nr; k++)
 		ns += (double)mix->share[k] * cost_on(w, t, mix->node[k], lines);
-	/* Random patterns reckon access by access, and enter compute time there. */
-	if (p->kind == SIM_PHASE_SWEEP)
-		ns += other_cost(t, p);
-	return ns > 0 ? 1 / ns
-		      : sim_memory_rate(&w->memory, (unsigned int)t->node, (unsigned int)t->node) /
-				1e9;
+	return rate_at(w, t, ns);
+}
+
+/* ---- what is known of costs ---- */
+
+static void reckon_pace(const struct sim_world *w, const struct sim_thread *t, unsigned int node,
+	struct sim_pace *pace)
+{
+	pace->epoch = w->epoch;
+	pace->node = (uint16_t)node;
+	pace->ns = cost_on(w, t, node, 1);
+	pace->rate = rate_at(w, t, pace->ns);
+}
+
+static const struct sim_pace *pace_on(
+	const struct sim_world *w, struct sim_thread *t, unsigned int node)
+{
+	struct sim_pace *pace = &t->pace[node % SIM_PACES];
+
+	if (pace->epoch != w->epoch || pace->node != node)
+		reckon_pace(w, t, node, pace);
+	return pace;
+}
+
+/* All from one node, as nearly every block of a sweep is. */
+static bool is_pure(const struct sim_mix *mix)
+{
+	return mix->nr == 1 && mix->share[0] == 1;
+}
+
+/* As sim_rate_of, of a sweep. */
+static double sweep_rate(
+	const struct sim_world *w, struct sim_thread *t, const struct sim_mix *mix)
+{
+	double ns = 0;
+
+	if (is_pure(mix))
+		return pace_on(w, t, mix->node[0])->rate;
+	for (unsigned int k = 0; k < mix->nr; k++)
+		ns += (double)mix->share[k] * pace_on(w, t, mix->node[k])->ns;
+	return rate_at(w, t, ns);
+}
+
+void sim_rate_renew(const struct sim_world *w, struct sim_thread *t)
+{
+	t->rate = t->phase->kind == SIM_PHASE_SWEEP ? sweep_rate(w, t, &t->mix)
+						    : sim_rate_of(w, t, &t->mix);
+	t->rate_epoch = w->epoch;
+}
+
+const char *sim_paces_check(const struct sim_world *w)
+{
+	for (uint32_t i = 0; i < w->load->nr_threads; i++)
+		for (int k = 0; k < SIM_PACES; k++) {
+			const struct sim_pace *pace = &w->threads[i].pace[k];
+			struct sim_pace now;
+
+			if (pace->epoch != w->epoch)
+				continue;
+			reckon_pace(w, &w->threads[i], pace->node, &now);
+			if (now.ns != pace->ns || now.rate != pace->rate)
+				return "a thread's pace on a node is not what it was reckoned to be";
+		}
+	return NULL;
 }
 
 /* ---- sweeps ---- */
@@ -92,7 +158,7 @@ static double min_double(double a, double b)
 
 bool sim_sweep_establish(struct sim_world *w, struct sim_thread *t)
 {
-	const struct sim_phase *p = &t->load->phases[t->in_phase];
+	const struct sim_phase *p = t->phase;
 	struct sim_area_state *a = t->area;
 	const uint64_t pos = (uint64_t)t->pos;
 	uint32_t b = sim_block_of(a, pos);
@@ -140,13 +206,14 @@ static void want_add(struct sim_mix *want, unsigned int node, double share)
 }
 
 /* CPU time that `bytes` with this mix take, entered by node; returns the time. */
-static double want_bytes(const struct sim_world *w, const struct sim_thread *t,
+static double want_bytes(const struct sim_world *w, struct sim_thread *t,
 	const struct sim_mix *mix, double bytes, struct sim_mix *want)
 {
 	double total = 0;
 
 	for (unsigned int k = 0; k < mix->nr; k++) {
-		const double ns = bytes * (double)mix->share[k] * cost_on(w, t, mix->node[k], 1);
+		const double ns =
+			bytes * (double)mix->share[k] * pace_on(w, t, mix->node[k])->ns;
 
 		want_add(want, mix->node[k], ns);
 		total += ns;
@@ -177,23 +244,26 @@ static double next_run(
 	return (double)end;
 }
 
-static void sweep_want(const struct sim_world *w, const struct sim_thread *t, struct sim_mix *want)
+static void sweep_want(const struct sim_world *w, struct sim_thread *t, struct sim_mix *want)
 {
-	struct sim_mix mix = t->mix;
+	struct sim_mix next;
+	const struct sim_mix *mix = &t->mix;
 	double at = t->pos, end = t->clean_end, spent = 0;
 
-	/* At the start of a pass nothing is known but what the page tables say. */
-	if (end <= at)
-		end = next_run(w, t, &at, &mix);
 	want->nr = 0;
 	for (int k = 0; k < LOOKAHEAD_RUNS && spent < w->tick_ns * 0.999; k++) {
-		const double rate = sim_rate_of(w, t, &mix);
-		const double bytes = min_double(rate * (w->tick_ns - spent), end - at);
+		double rate, bytes;
 
-		want_bytes(w, t, &mix, bytes, want);
+		/* At the start of a pass nothing is known but what the page tables say. */
+		if (k || end <= at) {
+			end = next_run(w, t, &at, &next);
+			mix = &next;
+		}
+		rate = sweep_rate(w, t, mix);
+		bytes = min_double(rate * (w->tick_ns - spent), end - at);
+		want_bytes(w, t, mix, bytes, want);
 		spent += bytes / rate;
 		at = end;
-		end = next_run(w, t, &at, &mix);
 	}
 	if (spent > 0)
 		scale(want, spent);
@@ -255,7 +325,7 @@ static void set_mix(const struct sim_world *w, struct sim_thread *t, const doubl
 
 static void random_mix(struct sim_world *w, struct sim_thread *t)
 {
-	const struct sim_phase *p = &t->load->phases[t->in_phase];
+	const struct sim_phase *p = t->phase;
 	double by_node[NB_MAX_NODES] = {0};
 
 	add_region(w, t->own, 1 - p->shared_ratio, t->node, by_node);
@@ -272,9 +342,9 @@ static void random_mix(struct sim_world *w, struct sim_thread *t)
  * which asks nothing of memory. Demand is in CPUs with all lines in flight, so a chase's long wait
  * counts for one line.
  */
-static void random_want(const struct sim_world *w, const struct sim_thread *t, struct sim_mix *want)
+static void random_want(const struct sim_world *w, struct sim_thread *t, struct sim_mix *want)
 {
-	const struct sim_phase *p = &t->load->phases[t->in_phase];
+	const struct sim_phase *p = t->phase;
 	const double line = 64, bytes = fmax(p->access_bytes, line);
 	double full, wait;
 
@@ -304,19 +374,39 @@ static bool same_mix(const struct sim_mix *a, const struct sim_mix *b)
 
 static bool still_in_run(const struct sim_world *w, const struct sim_thread *t)
 {
-	return t->load->phases[t->in_phase].compute_ns <= 0 && t->rate_epoch == w->epoch &&
-	       t->want.nr == 1 && t->clean_gen == t->area->gen && t->mix.nr == 1 &&
+	return t->phase->compute_ns <= 0 && t->rate_epoch == w->epoch && t->want.nr == 1 &&
+	       t->clean_gen == t->area->gen && t->mix.nr == 1 &&
 	       t->want.node[0] == t->mix.node[0] && t->pos + t->rate * w->tick_ns <= t->clean_end;
+}
+
+/*
+ * Faster or slower than before, it stays on the one node that it wants already: what sweep_want
+ * would find is that node for all of its time, but for rounding.
+ */
+static bool wants_the_same(const struct sim_world *w, struct sim_thread *t)
+{
+	const struct sim_pace *pace;
+
+	if (t->want.nr != 1 || t->phase->compute_ns > 0 || t->cached > 0 || !is_pure(&t->mix) ||
+		t->want.node[0] != t->mix.node[0] || fabsf(t->want.share[0] - 1) > SETTLED / 2)
+		return false;
+	pace = pace_on(w, t, t->mix.node[0]);
+	return pace->ns > 0 && pace->rate * w->tick_ns < t->clean_end - t->pos;
 }
 
 static void update_want(struct sim_world *w, struct sim_thread *t)
 {
-	const uint8_t kind = t->load->phases[t->in_phase].kind;
-	struct sim_mix want = {0};
+	const uint8_t kind = t->phase->kind;
+	struct sim_mix want;
 
+	want.nr = 0;
 	if (kind == SIM_PHASE_SWEEP) {
 		if (still_in_run(w, t))
 			return;
+		if (wants_the_same(w, t)) {
+			t->want_epoch = w->epoch;
+			return;
+		}
 		sweep_want(w, t, &want);
 	} else if (sim_is_random(kind)) {
 		if (t->own_version == t->own->version &&

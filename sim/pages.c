@@ -36,29 +36,9 @@ void sim_area_free(struct sim_world *w, struct sim_area_state *a)
 	memset(a, 0, sizeof(*a));
 }
 
-uint32_t sim_block_of(const struct sim_area_state *a, uint64_t offset)
-{
-	return (uint32_t)(((a->va + offset) >> NB_HUGE_SHIFT) - (a->va >> NB_HUGE_SHIFT));
-}
-
-void sim_block_range(const struct sim_area_state *a, uint32_t b, uint64_t *start, uint64_t *end)
-{
-	const uint64_t first = ((a->va >> NB_HUGE_SHIFT) + b) << NB_HUGE_SHIFT;
-
-	*start = first > a->va ? first - a->va : 0;
-	*end = first + NB_HUGE_SIZE - a->va;
-	if (*end > a->bytes)
-		*end = a->bytes;
-}
-
 bool sim_block_whole(const struct sim_area_state *a, uint32_t b)
 {
 	return sim_block_pages(a, b) == NB_HUGE_PAGES;
-}
-
-uint32_t sim_pte_index(const struct sim_area_state *a, uint64_t offset)
-{
-	return (uint32_t)((a->va + offset) >> NB_PAGE_SHIFT) & (NB_HUGE_PAGES - 1);
 }
 
 /* ---- chunks of entries ---- */

@@ -124,6 +124,7 @@ static void attach(struct sim_world *w, struct sim_thread *t, uint32_t cpu)
 	t->cpu = (int32_t)cpu;
 	t->node = c->node;
 	t->rate_epoch = 0;
+	sim_pace_forget(t);
 	c->nr_running++;
 	if (c->current)
 		queue_push(w, cpu, t);
@@ -517,11 +518,15 @@ void sim_sched_refresh(struct sim_world *w)
 	w->nr_run = 0;
 	for (uint32_t i = 0; i < w->load->nr_threads; i++) {
 		struct sim_thread *t = &w->threads[i];
+		double factor;
 
 		if (!t->current)
 			continue;
 		w->run_list[w->nr_run++] = i;
-		t->core_factor = w->core_busy[w->cpus[t->cpu].core] > 1 ? shared : 1;
+		factor = w->core_busy[w->cpus[t->cpu].core] > 1 ? shared : 1;
+		if (factor != t->core_factor)
+			sim_pace_forget(t);
+		t->core_factor = factor;
 	}
 }
 

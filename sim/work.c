@@ -13,10 +13,17 @@ enum { LINE_BYTES = 64, MAX_INSTANT_PHASES = 100000, MAX_STEPS = 1000000000 };
 
 static const struct sim_phase *phase_of(const struct sim_thread *t)
 {
-	return &t->load->phases[t->in_phase];
+	return t->phase;
 }
 
 /* ---- entering phases ---- */
+
+static void set_phase(struct sim_thread *t, uint16_t phase)
+{
+	t->in_phase = phase;
+	t->phase = &t->load->phases[phase];
+	sim_pace_forget(t);
+}
 
 static void set_slice(struct sim_thread *t)
 {
@@ -243,7 +250,7 @@ static void go_on(struct sim_world *w, struct sim_thread *t)
 			thread_done(w, t);
 			return;
 		}
-		t->in_phase = (uint16_t)next;
+		set_phase(t, (uint16_t)next);
 		if (!enter_phase(w, t) || (t->state != SIM_T_RUNNABLE && t->state != SIM_T_NEW))
 			return;
 	}
@@ -271,7 +278,7 @@ static void unblock(struct sim_world *w, struct sim_thread *t)
 void sim_work_start(struct sim_world *w, struct sim_thread *t)
 {
 	t->state = SIM_T_NEW;
-	t->in_phase = 0;
+	set_phase(t, 0);
 	if (enter_phase(w, t) && t->state == SIM_T_NEW)
 		go_on(w, t);
 	wake(w, t);
@@ -338,10 +345,8 @@ static void use(struct sim_thread *t, double ns)
 
 static double rate_now(struct sim_world *w, struct sim_thread *t)
 {
-	if (t->rate_epoch != w->epoch) {
-		t->rate = sim_rate_of(w, t, &t->mix);
-		t->rate_epoch = w->epoch;
-	}
+	if (t->rate_epoch != w->epoch)
+		sim_rate_renew(w, t);
 	return t->rate;
 }
 
@@ -567,6 +572,13 @@ static void sink(struct sim_world *w, uint32_t n)
 	}
 }
 
+/* The last entry of a heap is new: let it rise to its place. */
+static void rise(struct sim_world *w, uint32_t n)
+{
+	for (uint32_t i = n - 1; i && earlier(w, i, (i - 1) / 2); i = (i - 1) / 2)
+		swap_slow(w, i, (i - 1) / 2);
+}
+
 static bool goes_on(const struct sim_thread *t)
 {
 	return t->left > 1e-3 && t->current && t->state == SIM_T_RUNNABLE;
@@ -601,29 +613,59 @@ static double next_step(struct sim_world *w, struct sim_thread *t)
 	return at;
 }
 
-/* All steps of all threads, the earliest first: who comes first to a page is not decided by who has
- * the lower number. */
-static void run_slow(struct sim_world *w, uint32_t n)
+/* A step of t, and where it has another one this tick, a place in the heap of `n` for that. */
+static uint32_t step_first(struct sim_world *w, uint32_t n, uint32_t thread)
 {
+	struct sim_thread *t = &w->threads[thread];
+
+	step(w, t);
+	if (!goes_on(t)) {
+		t->plan.pending = false;
+		return n;
+	}
+	w->slow_key[n] = next_step(w, t);
+	w->slow_list[n] = thread;
+	rise(w, n + 1);
+	return n + 1;
+}
+
+/* The step of the heap's root; returns how many are left. */
+static uint32_t step_root(struct sim_world *w, uint32_t n)
+{
+	struct sim_thread *t = &w->threads[w->slow_list[0]];
+
+	step(w, t);
+	if (goes_on(t)) {
+		w->slow_key[0] = next_step(w, t);
+	} else {
+		t->plan.pending = false;
+		swap_slow(w, 0, --n);
+	}
+	sink(w, n);
+	return n;
+}
+
+/*
+ * All steps of all threads, the earliest first: who comes first to a page is not decided by who has
+ * the lower number. All begin at 0, in order of their numbers, which is the order of the list; most
+ * are through with their first step. Those that are not go into a heap, which takes the place in
+ * the list of those who have begun.
+ */
+static void run_slow(struct sim_world *w, uint32_t nr)
+{
+	uint32_t begun = 0, n = 0;
 	uint64_t steps = 0;
 
-	while (n && !w->error) {
-		struct sim_thread *t = &w->threads[w->slow_list[0]];
+	while ((begun < nr || n) && !w->error) {
+		const bool root = n && (begun == nr || (w->slow_key[0] <= 0 &&
+							       w->slow_list[0] < w->slow_list[begun]));
 
-		step(w, t);
-		if (goes_on(t)) {
-			w->slow_key[0] = next_step(w, t);
-		} else {
-			t->plan.pending = false;
-			swap_slow(w, 0, --n);
-		}
-		sink(w, n);
+		n = root ? step_root(w, n) : step_first(w, n, w->slow_list[begun++]);
 		if (++steps > MAX_STEPS)
 			sim_fail(w, -ELOOP, "threads do not get on");
 	}
 }
 
-/* All start together, in order of their numbers, which is the order of the list. */
 static void add_slow(struct sim_world *w, uint32_t n, uint32_t thread)
 {
 	struct sim_thread *t = &w->threads[thread];
@@ -632,7 +674,6 @@ static void add_slow(struct sim_world *w, uint32_t n, uint32_t thread)
 	t->system_ns += w->model->timer_tick;
 	t->runtime_ns += w->tick_ns;
 	t->plan.pending = false;
-	w->slow_key[n] = 0;
 	w->slow_list[n] = thread;
 }
 
@@ -685,6 +726,8 @@ static void touch_besides(struct sim_world *w)
 {
 	uint32_t first = 0, nr = 0;
 
+	if (!w->has_besides)
+		return;
 	for (uint32_t i = 0; i < w->nr_run; i++)
 		nr += wants_besides(w, &w->threads[w->run_list[i]]) != NULL;
 	if (!nr)

@@ -150,7 +150,15 @@ struct sim_plan {
 	double wants;	   /* popularity of what wanted attention when the plan was made */
 };
 
-enum { SIM_MIX_MEMOS = 4096 };
+/* What a byte of one node's memory costs a thread, while nothing that enters it changes. */
+struct sim_pace {
+	uint32_t epoch; /* sim_world.epoch that it was reckoned at; 0 = not known */
+	uint16_t node;
+	double ns;   /* for a byte, all lines in flight */
+	double rate; /* bytes/ns of a sweep that has everything from there */
+};
+
+enum { SIM_MIX_MEMOS = 4096, SIM_PACES = 4 };
 
 /* The mix of a block, as long as its area's gen is this one. */
 struct sim_mix_memo {
@@ -162,6 +170,7 @@ struct sim_mix_memo {
 
 struct sim_thread {
 	/* hot: looked at every tick */
+	const struct sim_phase *phase; /* that it is in */
 	double pos;	  /* sweep: offset in the area */
 	double clean_end; /* sweep: nothing needs attention from pos up to here */
 	double rate;	  /* bytes/ns in the present mix, 0 = not known */
@@ -180,6 +189,7 @@ struct sim_thread {
 	uint32_t want_epoch; /* and that want was reckoned at */
 	struct sim_mix mix;  /* bytes by node, from pos on */
 	struct sim_mix want; /* CPU time by node, this tick: its demand on memory */
+	struct sim_pace pace[SIM_PACES]; /* by node; see sim_pace_forget */
 	/* warm */
 	struct nb_task *task;
 	struct sim_process *proc;
@@ -206,6 +216,13 @@ struct sim_thread {
 	uint32_t main_seen;  /* main-only phases it need not wait for any more */
 	uint32_t queue_next; /* run queue link: index + 1, 0 = end */
 };
+
+/* After each change of the thread's node, phase, core_factor, pull or cached. */
+static inline void sim_pace_forget(struct sim_thread *t)
+{
+	for (int i = 0; i < SIM_PACES; i++)
+		t->pace[i].epoch = 0;
+}
 
 struct sim_cpu {
 	int16_t node;
@@ -246,6 +263,7 @@ struct sim_world {
 	uint32_t *run_list;  /* indexes of running threads, ascending */
 	uint32_t nr_run;
 	bool run_list_stale, demand_stale;
+	bool has_besides;    /* a phase of the load has `with` */
 	uint32_t epoch;	     /* counts solutions of memory */
 	double next_wake_ns; /* earliest sleeper */
 	double used_ns;	     /* how much of the tick the thread at work has used */
@@ -292,9 +310,21 @@ struct sim_world {
 int sim_area_init(struct sim_world *w, struct sim_area_state *a, const struct sim_area *load,
 	uint64_t *next_va);
 void sim_area_free(struct sim_world *w, struct sim_area_state *a);
-uint32_t sim_block_of(const struct sim_area_state *a, uint64_t offset);
+static inline uint32_t sim_block_of(const struct sim_area_state *a, uint64_t offset)
+{
+	return (uint32_t)(((a->va + offset) >> NB_HUGE_SHIFT) - (a->va >> NB_HUGE_SHIFT));
+}
 /* Offsets of the pages of block b: [*start, *end). */
-void sim_block_range(const struct sim_area_state *a, uint32_t b, uint64_t *start, uint64_t *end);
+static inline void sim_block_range(
+	const struct sim_area_state *a, uint32_t b, uint64_t *start, uint64_t *end)
+{
+	const uint64_t first = ((a->va >> NB_HUGE_SHIFT) + b) << NB_HUGE_SHIFT;
+
+	*start = first > a->va ? first - a->va : 0;
+	*end = first + NB_HUGE_SIZE - a->va;
+	if (*end > a->bytes)
+		*end = a->bytes;
+}
 static inline uint32_t sim_block_pages(const struct sim_area_state *a, uint32_t b)
 {
 	uint64_t start, end;
@@ -304,7 +334,10 @@ static inline uint32_t sim_block_pages(const struct sim_area_state *a, uint32_t 
 }
 bool sim_block_whole(const struct sim_area_state *a, uint32_t b);
 /* PTE number, in its block, of the page at offset. */
-uint32_t sim_pte_index(const struct sim_area_state *a, uint64_t offset);
+static inline uint32_t sim_pte_index(const struct sim_area_state *a, uint64_t offset)
+{
+	return (uint32_t)((a->va + offset) >> NB_PAGE_SHIFT) & (NB_HUGE_PAGES - 1);
+}
 int sim_block_expand(struct sim_world *w, struct sim_area_state *a, uint32_t b);
 void sim_block_contract(struct sim_world *w, struct sim_area_state *a, uint32_t b);
 uint16_t sim_pte_get(const struct sim_world *w, const struct sim_area_state *a, uint64_t offset);
@@ -416,6 +449,10 @@ void sim_work_tick(struct sim_world *w);
 void sim_demand(struct sim_world *w);
 double sim_rate_of(
 	const struct sim_world *w, const struct sim_thread *t, const struct sim_mix *mix);
+/* Sets rate to that of the thread's mix, and rate_epoch. */
+void sim_rate_renew(const struct sim_world *w, struct sim_thread *t);
+/* Is every pace that counts as known what would be reckoned now? */
+const char *sim_paces_check(const struct sim_world *w);
 /* convoy.c: who follows whom */
 void sim_convoy_update(struct sim_world *w);
 /* Which blocks a sweep may pass without care, from pos on; sets mix, clean_end, clean_gen. False on
