@@ -23,7 +23,7 @@ enum { UPDATE_TICKS = 4 };
 
 static uint64_t address(const struct sim_thread *t)
 {
-	return t->area->va + (uint64_t)t->pos;
+	return t->area->va + sim_whole(t->pos);
 }
 
 static bool sweeps(const struct sim_thread *t)
@@ -34,11 +34,17 @@ static bool sweeps(const struct sim_thread *t)
 /* Nearly sorted from last time: an insertion sort has little to do. */
 static void sort(struct sim_world *w)
 {
-	for (uint32_t i = 1; i < w->nr_convoy; i++) {
+	uint64_t last = 0;
+
+	for (uint32_t i = 0; i < w->nr_convoy; i++) {
 		const uint32_t thread = w->convoy[i];
 		const uint64_t at = address(&w->threads[thread]);
 		uint32_t k = i;
 
+		if (at >= last) {
+			last = at;
+			continue;
+		}
 		while (k && address(&w->threads[w->convoy[k - 1]]) > at) {
 			w->convoy[k] = w->convoy[k - 1];
 			k--;
@@ -152,6 +158,17 @@ static void collect(struct sim_world *w)
 	w->nr_convoy = n;
 }
 
+static const struct sim_thread *in_convoy(const struct sim_world *w, uint32_t i)
+{
+	return &w->threads[w->convoy[i]];
+}
+
+static bool within_reach(
+	const struct sim_thread *t, const struct sim_thread *ahead, double reach)
+{
+	return ahead->pos - t->pos <= reach && same_sweep(t, ahead);
+}
+
 void sim_convoy_update(struct sim_world *w)
 {
 	const double reach = w->model->llc_bytes;
@@ -167,16 +184,16 @@ void sim_convoy_update(struct sim_world *w)
 		serve_from_caches(w);
 	for (uint32_t i = 0; i < w->nr_convoy; i++) {
 		struct sim_thread *t = &w->threads[w->convoy[i]];
+		const struct sim_thread *first;
 		double lead = 0;
 
 		if (front < i)
 			front = i;
-		while (front + 1 < w->nr_convoy &&
-			same_sweep(t, &w->threads[w->convoy[front + 1]]) &&
-			w->threads[w->convoy[front + 1]].pos - t->pos <= reach)
+		while (front + 1 < w->nr_convoy && within_reach(t, in_convoy(w, front + 1), reach))
 			front++;
-		if (same_sweep(t, &w->threads[w->convoy[front]]))
-			lead = w->threads[w->convoy[front]].pos - t->pos;
+		first = in_convoy(w, front);
+		if (first != t && same_sweep(t, first))
+			lead = first->pos - t->pos;
 		set_pull(w, t, 1 + w->model->follower_gain * lead / reach);
 	}
 }

@@ -99,6 +99,13 @@ static bool is_pure(const struct sim_mix *mix)
 	return mix->nr == 1 && mix->share[0] == 1;
 }
 
+static void set_pure(struct sim_mix *mix, int node)
+{
+	mix->nr = 1;
+	mix->node[0] = (uint16_t)node;
+	mix->share[0] = 1;
+}
+
 /* As sim_rate_of, of a sweep. */
 static double sweep_rate(
 	const struct sim_world *w, struct sim_thread *t, const struct sim_mix *mix)
@@ -160,10 +167,11 @@ bool sim_sweep_establish(struct sim_world *w, struct sim_thread *t)
 {
 	const struct sim_phase *p = t->phase;
 	struct sim_area_state *a = t->area;
-	const uint64_t pos = (uint64_t)t->pos;
+	const uint64_t pos = sim_whole(t->pos);
 	uint32_t b = sim_block_of(a, pos);
 	uint64_t start, end;
 	double limit;
+	int node;
 
 	sim_block_range(a, b, &start, &end);
 	if (end > t->slice_end)
@@ -175,7 +183,11 @@ bool sim_sweep_establish(struct sim_world *w, struct sim_thread *t)
 			return false;
 		t->debt_ns += cost;
 	}
-	sim_block_mix(w, a, pos, end, t->node, &t->mix);
+	node = sim_block_node(a, b, t->node);
+	if (node >= 0)
+		set_pure(&t->mix, node);
+	else
+		sim_block_mix(w, a, pos, end, t->node, &t->mix);
 	t->rate_epoch = 0;
 	limit = t->pos + (t->rate > 0 ? t->rate * w->tick_ns * LOOKAHEAD_TICKS : 0);
 	while (end < t->slice_end && (double)end < limit && t->mix.nr == 1 &&
@@ -234,14 +246,42 @@ static double next_run(
 {
 	const struct sim_area_state *a = t->area;
 	uint64_t start, end;
+	uint32_t b;
+	int node;
 
 	if (*at >= (double)t->slice_end)
 		*at = (double)t->slice_start;
-	sim_block_range(a, sim_block_of(a, (uint64_t)*at), &start, &end);
+	b = sim_block_of(a, sim_whole(*at));
+	sim_block_range(a, b, &start, &end);
 	if (end > t->slice_end)
 		end = t->slice_end;
-	sim_block_mix(w, a, (uint64_t)*at, end, t->node, mix);
+	node = sim_block_node(a, b, t->node);
+	if (node >= 0)
+		set_pure(mix, node);
+	else
+		sim_block_mix(w, a, sim_whole(*at), end, t->node, mix);
 	return (double)end;
+}
+
+/* As sweep_rate and want_bytes, of a run on one node. */
+static double want_pure(const struct sim_world *w, struct sim_thread *t, unsigned int node,
+	double left_ns, double bytes, struct sim_mix *want)
+{
+	const struct sim_pace *pace = pace_on(w, t, node);
+
+	bytes = min_double(pace->rate * left_ns, bytes);
+	want_add(want, node, bytes * pace->ns);
+	return bytes / pace->rate;
+}
+
+static double want_mixed(const struct sim_world *w, struct sim_thread *t,
+	const struct sim_mix *mix, double left_ns, double bytes, struct sim_mix *want)
+{
+	const double rate = sweep_rate(w, t, mix);
+
+	bytes = min_double(rate * left_ns, bytes);
+	want_bytes(w, t, mix, bytes, want);
+	return bytes / rate;
 }
 
 static void sweep_want(const struct sim_world *w, struct sim_thread *t, struct sim_mix *want)
@@ -252,17 +292,15 @@ static void sweep_want(const struct sim_world *w, struct sim_thread *t, struct s
 
 	want->nr = 0;
 	for (int k = 0; k < LOOKAHEAD_RUNS && spent < w->tick_ns * 0.999; k++) {
-		double rate, bytes;
-
 		/* At the start of a pass nothing is known but what the page tables say. */
 		if (k || end <= at) {
 			end = next_run(w, t, &at, &next);
 			mix = &next;
 		}
-		rate = sweep_rate(w, t, mix);
-		bytes = min_double(rate * (w->tick_ns - spent), end - at);
-		want_bytes(w, t, mix, bytes, want);
-		spent += bytes / rate;
+		if (is_pure(mix))
+			spent += want_pure(w, t, mix->node[0], w->tick_ns - spent, end - at, want);
+		else
+			spent += want_mixed(w, t, mix, w->tick_ns - spent, end - at, want);
 		at = end;
 	}
 	if (spent > 0)

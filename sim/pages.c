@@ -322,12 +322,13 @@ void sim_block_mix(const struct sim_world *w, const struct sim_area_state *a, ui
 {
 	const uint32_t b = sim_block_of(a, start);
 	const struct sim_block *block = &a->blocks[b];
-	struct sim_mix_memo *memo = memo_of(w, a, b);
+	const int node = sim_block_node(a, b, absent_node);
+	struct sim_mix_memo *memo;
 	uint64_t block_start, block_end;
 
 	mix->nr = 0;
-	if (!(block->flags & SIM_B_PTES)) {
-		mix_add(mix, block->flags & SIM_B_PRESENT ? block->node : absent_node, 1);
+	if (node >= 0) {
+		mix_add(mix, node, 1);
 		return;
 	}
 	sim_block_range(a, b, &block_start, &block_end);
@@ -338,6 +339,7 @@ void sim_block_mix(const struct sim_world *w, const struct sim_area_state *a, ui
 	/* Where no page is absent, and all nodes fit in, it is the same for everybody. */
 	if (block->present == sim_block_pages(a, b) && w->nr_nodes <= SIM_MAX_MIX)
 		absent_node = -1;
+	memo = memo_of(w, a, b);
 	if (memo->area != a || memo->block != b || memo->gen != a->gen ||
 		memo->absent_node != absent_node) {
 		*memo = (struct sim_mix_memo){

@@ -303,13 +303,23 @@ void sim_work_wake(struct sim_world *w)
 
 /* ---- using time ---- */
 
-static void account_bytes(struct sim_world *w, struct sim_thread *t, double bytes)
+static double local_share(const struct sim_thread *t)
 {
 	double local = 0;
 
+	/* Nearly always */
+	if (t->mix.nr == 1)
+		return t->mix.node[0] == t->node ? (double)t->mix.share[0] : 0;
 	for (unsigned int k = 0; k < t->mix.nr; k++)
 		if (t->mix.node[k] == t->node)
 			local += (double)t->mix.share[k];
+	return local;
+}
+
+static void account_bytes(struct sim_world *w, struct sim_thread *t, double bytes)
+{
+	const double local = local_share(t);
+
 	t->done_bytes += bytes;
 	w->bytes += bytes;
 	w->local_bytes += bytes * local;
@@ -341,13 +351,6 @@ static void use(struct sim_thread *t, double ns)
 {
 	t->user_ns += ns;
 	t->done_ns += ns;
-}
-
-static double rate_now(struct sim_world *w, struct sim_thread *t)
-{
-	if (t->rate_epoch != w->epoch)
-		sim_rate_renew(w, t);
-	return t->rate;
 }
 
 /* How much of `left` the phase's time limit leaves. */
@@ -384,15 +387,16 @@ static bool pass_done(struct sim_thread *t)
 
 static double sweep(struct sim_world *w, struct sim_thread *t, double left)
 {
-	double bytes, ns, rate, stop;
+	double bytes, ns, rate, last, stop;
 	bool over;
 
 	if (t->clean_gen != t->area->gen || t->pos >= t->clean_end) {
 		if (!sim_sweep_establish(w, t) || t->debt_ns > 0 || t->wait_until_ns > w->now_ns)
 			return left;
 	}
-	rate = rate_now(w, t);
-	stop = fmin(t->clean_end, pass_end(t));
+	rate = sim_rate_now(w, t);
+	last = pass_end(t);
+	stop = t->clean_end < last ? t->clean_end : last;
 	ns = within_time(t, left);
 	bytes = rate * ns;
 	if (t->pos + bytes >= stop) {
@@ -402,7 +406,7 @@ static double sweep(struct sim_world *w, struct sim_thread *t, double left)
 	t->pos += bytes;
 	account_bytes(w, t, bytes);
 	use(t, ns);
-	over = t->pos >= pass_end(t) && pass_done(t);
+	over = t->pos >= last && pass_done(t);
 	if (over || time_is_up(t)) {
 		w->used_ns += ns;
 		go_on(w, t);
@@ -461,7 +465,7 @@ static double random_plan(struct sim_world *w, struct sim_thread *t, double left
 {
 	const struct sim_phase *p = phase_of(t);
 	const double wants = own_wants(t) + all_wants(t);
-	const double each = access_ns(w, t, rate_now(w, t));
+	const double each = access_ns(w, t, sim_rate_now(w, t));
 	struct sim_plan plan = {
 		.pending = true, .n = within_time(t, left) / each, .each = each, .wants = wants};
 
@@ -529,7 +533,7 @@ static bool run_fast(struct sim_world *w, struct sim_thread *t)
 		p->time_s > 0 || t->clean_gen != t->area->gen)
 		return false;
 	ns = w->tick_ns - w->model->timer_tick;
-	bytes = rate_now(w, t) * ns;
+	bytes = sim_rate_now(w, t) * ns;
 	if (t->pos + bytes >= t->clean_end)
 		return false;
 	t->pos += bytes;
@@ -685,14 +689,16 @@ static void tell_node(struct sim_world *w, struct sim_thread *t)
 	t->told_node = t->node;
 }
 
-static void engine_tick(struct sim_world *w, struct sim_thread *t)
+static void engine_tick(struct sim_world *w, struct sim_thread *t, uint64_t now_ns)
 {
+	const uint64_t runtime_ns = sim_whole(t->runtime_ns);
+
 	if (t->told_node != t->node)
 		tell_node(w, t);
-	if (!t->task || nb_task_tick_idle(t->task, (uint64_t)t->runtime_ns, (uint64_t)w->now_ns))
+	if (!t->task || nb_task_tick_idle(t->task, runtime_ns, now_ns))
 		return;
 	w->kernel_ns = 0;
-	nb_task_tick(w->engine, t->task, (uint64_t)t->runtime_ns, t->node, (uint64_t)w->now_ns);
+	nb_task_tick(w->engine, t->task, runtime_ns, t->node, now_ns);
 	t->debt_ns += w->kernel_ns;
 }
 
@@ -744,6 +750,7 @@ static void touch_besides(struct sim_world *w)
 
 void sim_work_tick(struct sim_world *w)
 {
+	const uint64_t now_ns = (uint64_t)w->now_ns;
 	uint32_t slow = 0;
 
 	for (uint32_t i = 0; i < w->nr_run; i++)
@@ -759,6 +766,6 @@ void sim_work_tick(struct sim_world *w)
 		if (t->stack_armed && t->current)
 			sim_backdrop_touch(w, t);
 		if (t->state == SIM_T_RUNNABLE)
-			engine_tick(w, t);
+			engine_tick(w, t, now_ns);
 	}
 }

@@ -217,6 +217,12 @@ struct sim_thread {
 	uint32_t queue_next; /* run queue link: index + 1, 0 = end */
 };
 
+/* A time or an offset, >= 0: a signed conversion is one instruction, an unsigned one is several. */
+static inline uint64_t sim_whole(double x)
+{
+	return (uint64_t)(int64_t)x;
+}
+
 /* After each change of the thread's node, phase, core_factor, pull or cached. */
 static inline void sim_pace_forget(struct sim_thread *t)
 {
@@ -350,6 +356,15 @@ void sim_block_split(struct sim_world *w, struct sim_area_state *a, uint32_t b, 
 /* Put every page on the slowest tier; nothing on a machine with one tier. -ENOSPC. */
 int sim_area_preload(struct sim_world *w, struct sim_area_state *a);
 void sim_pages_drop(struct sim_world *w, struct sim_area_state *a);
+/* The node that all of block b counts for, absent pages for `absent_node`; -1: its pages differ. */
+static inline int sim_block_node(const struct sim_area_state *a, uint32_t b, int absent_node)
+{
+	const struct sim_block *block = &a->blocks[b];
+
+	if (block->flags & SIM_B_PTES)
+		return -1;
+	return block->flags & SIM_B_PRESENT ? block->node : absent_node;
+}
 /* Shares by node of the pages in [start, end) of one block; absent pages count for `absent_node`.
  */
 void sim_block_mix(const struct sim_world *w, const struct sim_area_state *a, uint64_t start,
@@ -451,6 +466,12 @@ double sim_rate_of(
 	const struct sim_world *w, const struct sim_thread *t, const struct sim_mix *mix);
 /* Sets rate to that of the thread's mix, and rate_epoch. */
 void sim_rate_renew(const struct sim_world *w, struct sim_thread *t);
+static inline double sim_rate_now(const struct sim_world *w, struct sim_thread *t)
+{
+	if (t->rate_epoch != w->epoch)
+		sim_rate_renew(w, t);
+	return t->rate;
+}
 /* Is every pace that counts as known what would be reckoned now? */
 const char *sim_paces_check(const struct sim_world *w);
 /* convoy.c: who follows whom */
