@@ -465,6 +465,27 @@ bool nb_task_tick_idle(const struct nb_task *t, uint64_t runtime_ns, uint64_t no
 	return !looked_after(t, now_ns);
 }
 
+uint64_t nb_task_quiet_ns(const struct nb_task *t)
+{
+	const struct nb_mm *mm = t->mm;
+	const struct nb_config *c;
+
+	if (mm == NULL)
+		return UINT64_MAX;
+	c = &mm->engine->config;
+	if (!nb_has(c, NB_MECH_BALANCING))
+		return mm->told_disabled ? UINT64_MAX : 0;
+	if (nb_has(c, NB_MECH_HOME_NODE) || nb_has(c, NB_MECH_SCAN_NEW_VMA))
+		return 0;
+	/* Between ticks a stamp only grows. */
+	return t->node_stamp_ns + t->scan_period_ms * MS;
+}
+
+const uint32_t *nb_engine_cut_periods(const struct nb_engine *e)
+{
+	return &e->cut_periods;
+}
+
 /*
  * New memory is looked at soon, whatever was found of the old. Whose turn the next scan is can't be
  * known, so all tasks begin anew. Who maps and unmaps all the time makes them do so once in the

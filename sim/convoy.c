@@ -53,10 +53,22 @@ static void sort(struct sim_world *w)
 	}
 }
 
+/* Which bound on its rate is known before the rate is: it gains at most in proportion. */
+static void note_pulled(const struct sim_world *w, struct sim_thread *t, double gain)
+{
+	const struct sim_pace *pace = sim_pace_known(w, t);
+	const double but_for_rounding = 1 + 1e-9;
+
+	t->pulled_epoch = pace && pace->ns > 0 ? w->epoch : 0;
+	if (t->pulled_epoch)
+		t->pulled_rate = pace->rate * (gain > 1 ? gain : 1) * but_for_rounding;
+}
+
 static void set_pull(struct sim_world *w, struct sim_thread *t, double pull)
 {
 	if (t->pull == pull)
 		return;
+	note_pulled(w, t, pull / t->pull);
 	t->pull = pull;
 	t->rate_epoch = 0;
 	sim_pace_forget(t);
@@ -148,14 +160,15 @@ static void collect(struct sim_world *w)
 		}
 	}
 	for (uint32_t i = 0; i < w->nr_run; i++) {
-		struct sim_thread *t = &w->threads[w->run_list[i]];
+		struct sim_thread *t = w->run_list[i];
 
 		if (t->in_convoy || !sweeps(t))
 			continue;
 		t->in_convoy = true;
-		w->convoy[n++] = w->run_list[i];
+		w->convoy[n++] = t->id - 1;
 	}
 	w->nr_convoy = n;
+	w->convoy_stale = false;
 }
 
 static const struct sim_thread *in_convoy(const struct sim_world *w, uint32_t i)
@@ -163,8 +176,7 @@ static const struct sim_thread *in_convoy(const struct sim_world *w, uint32_t i)
 	return &w->threads[w->convoy[i]];
 }
 
-static bool within_reach(
-	const struct sim_thread *t, const struct sim_thread *ahead, double reach)
+static bool within_reach(const struct sim_thread *t, const struct sim_thread *ahead, double reach)
 {
 	return ahead->pos - t->pos <= reach && same_sweep(t, ahead);
 }
@@ -178,7 +190,8 @@ void sim_convoy_update(struct sim_world *w)
 
 	if ((w->model->follower_gain <= 0 && !caches) || reach <= 0 || w->ticks % UPDATE_TICKS)
 		return;
-	collect(w);
+	if (w->convoy_stale)
+		collect(w);
 	sort(w);
 	if (caches)
 		serve_from_caches(w);

@@ -83,7 +83,7 @@ static void reckon_pace(const struct sim_world *w, const struct sim_thread *t, u
 	pace->rate = rate_at(w, t, pace->ns);
 }
 
-static const struct sim_pace *pace_on(
+static inline const struct sim_pace *pace_on(
 	const struct sim_world *w, struct sim_thread *t, unsigned int node)
 {
 	struct sim_pace *pace = &t->pace[node % SIM_PACES];
@@ -106,14 +106,11 @@ static void set_pure(struct sim_mix *mix, int node)
 	mix->share[0] = 1;
 }
 
-/* As sim_rate_of, of a sweep. */
-static double sweep_rate(
-	const struct sim_world *w, struct sim_thread *t, const struct sim_mix *mix)
+/* As sim_rate_of, of a sweep whose mix is not pure. */
+static double sweep_rate(const struct sim_world *w, struct sim_thread *t, const struct sim_mix *mix)
 {
 	double ns = 0;
 
-	if (is_pure(mix))
-		return pace_on(w, t, mix->node[0])->rate;
 	for (unsigned int k = 0; k < mix->nr; k++)
 		ns += (double)mix->share[k] * pace_on(w, t, mix->node[k])->ns;
 	return rate_at(w, t, ns);
@@ -121,8 +118,11 @@ static double sweep_rate(
 
 void sim_rate_renew(const struct sim_world *w, struct sim_thread *t)
 {
-	t->rate = t->phase->kind == SIM_PHASE_SWEEP ? sweep_rate(w, t, &t->mix)
-						    : sim_rate_of(w, t, &t->mix);
+	if (t->phase->kind != SIM_PHASE_SWEEP)
+		t->rate = sim_rate_of(w, t, &t->mix);
+	else
+		t->rate = is_pure(&t->mix) ? pace_on(w, t, t->mix.node[0])->rate
+					   : sweep_rate(w, t, &t->mix);
 	t->rate_epoch = w->epoch;
 }
 
@@ -137,7 +137,8 @@ const char *sim_paces_check(const struct sim_world *w)
 				continue;
 			reckon_pace(w, &w->threads[i], pace->node, &now);
 			if (now.ns != pace->ns || now.rate != pace->rate)
-				return "a thread's pace on a node is not what it was reckoned to be";
+				return "a thread's pace on a node is not what it was reckoned to "
+				       "be";
 		}
 	return NULL;
 }
@@ -218,14 +219,13 @@ static void want_add(struct sim_mix *want, unsigned int node, double share)
 }
 
 /* CPU time that `bytes` with this mix take, entered by node; returns the time. */
-static double want_bytes(const struct sim_world *w, struct sim_thread *t,
-	const struct sim_mix *mix, double bytes, struct sim_mix *want)
+static double want_bytes(const struct sim_world *w, struct sim_thread *t, const struct sim_mix *mix,
+	double bytes, struct sim_mix *want)
 {
 	double total = 0;
 
 	for (unsigned int k = 0; k < mix->nr; k++) {
-		const double ns =
-			bytes * (double)mix->share[k] * pace_on(w, t, mix->node[k])->ns;
+		const double ns = bytes * (double)mix->share[k] * pace_on(w, t, mix->node[k])->ns;
 
 		want_add(want, mix->node[k], ns);
 		total += ns;
@@ -274,8 +274,8 @@ static double want_pure(const struct sim_world *w, struct sim_thread *t, unsigne
 	return bytes / pace->rate;
 }
 
-static double want_mixed(const struct sim_world *w, struct sim_thread *t,
-	const struct sim_mix *mix, double left_ns, double bytes, struct sim_mix *want)
+static double want_mixed(const struct sim_world *w, struct sim_thread *t, const struct sim_mix *mix,
+	double left_ns, double bytes, struct sim_mix *want)
 {
 	const double rate = sweep_rate(w, t, mix);
 
@@ -402,10 +402,10 @@ static const float SETTLED = 1e-3f;
 
 static bool same_mix(const struct sim_mix *a, const struct sim_mix *b)
 {
-	if (a->nr != b->nr || memcmp(a->node, b->node, a->nr * sizeof(a->node[0])))
+	if (a->nr != b->nr)
 		return false;
 	for (unsigned int k = 0; k < a->nr; k++)
-		if (fabsf(a->share[k] - b->share[k]) > SETTLED)
+		if (a->node[k] != b->node[k] || fabsf(a->share[k] - b->share[k]) > SETTLED)
 			return false;
 	return true;
 }
@@ -423,13 +423,16 @@ static bool still_in_run(const struct sim_world *w, const struct sim_thread *t)
  */
 static bool wants_the_same(const struct sim_world *w, struct sim_thread *t)
 {
+	const double ahead = t->clean_end - t->pos;
 	const struct sim_pace *pace;
 
 	if (t->want.nr != 1 || t->phase->compute_ns > 0 || t->cached > 0 || !is_pure(&t->mix) ||
 		t->want.node[0] != t->mix.node[0] || fabsf(t->want.share[0] - 1) > SETTLED / 2)
 		return false;
+	if (t->pulled_epoch == w->epoch && t->pulled_rate * w->tick_ns < ahead)
+		return true;
 	pace = pace_on(w, t, t->mix.node[0]);
-	return pace->ns > 0 && pace->rate * w->tick_ns < t->clean_end - t->pos;
+	return pace->ns > 0 && pace->rate * w->tick_ns < ahead;
 }
 
 static void update_want(struct sim_world *w, struct sim_thread *t)
@@ -481,7 +484,7 @@ static void sum_demand(struct sim_world *w)
 {
 	memset(w->memory.demand, 0, (size_t)w->nr_nodes * w->nr_nodes * sizeof(double));
 	for (uint32_t i = 0; i < w->nr_run; i++) {
-		const struct sim_thread *t = &w->threads[w->run_list[i]];
+		const struct sim_thread *t = w->run_list[i];
 
 		for (unsigned int k = 0; k < t->want.nr; k++)
 			w->memory.demand[(unsigned int)t->node * w->nr_nodes + t->want.node[k]] +=
@@ -494,7 +497,7 @@ void sim_demand(struct sim_world *w)
 	const bool had_copies = w->copies;
 
 	for (uint32_t i = 0; i < w->nr_run; i++)
-		update_want(w, &w->threads[w->run_list[i]]);
+		update_want(w, w->run_list[i]);
 	w->copies = take_copies(w);
 	if (had_copies && !w->copies)
 		sim_memory_reset_capacity(&w->memory);

@@ -384,6 +384,7 @@ int sim_world_open(struct sim_world *w)
 	w->engine = sim_door_open(w);
 	if (!w->engine)
 		return -ENOMEM;
+	w->cut_periods = nb_engine_cut_periods(w->engine);
 	/* Nodes that cold memory fills from the start are low from the start. */
 	for (unsigned int n = 0; n < w->nr_nodes; n++)
 		sim_node_account(w, (int)n, 0);
@@ -431,6 +432,8 @@ static void deep_check(struct sim_world *w)
 		wrong = sim_sched_check(w);
 	if (!wrong)
 		wrong = sim_paces_check(w);
+	if (!wrong)
+		wrong = sim_work_check(w);
 	if (wrong)
 		sim_fail(w, -EPROTO, wrong);
 }

@@ -18,8 +18,9 @@ static const struct sim_phase *phase_of(const struct sim_thread *t)
 
 /* ---- entering phases ---- */
 
-static void set_phase(struct sim_thread *t, uint16_t phase)
+static void set_phase(struct sim_world *w, struct sim_thread *t, uint16_t phase)
 {
+	w->convoy_stale = true;
 	t->in_phase = phase;
 	t->phase = &t->load->phases[phase];
 	sim_pace_forget(t);
@@ -250,7 +251,7 @@ static void go_on(struct sim_world *w, struct sim_thread *t)
 			thread_done(w, t);
 			return;
 		}
-		set_phase(t, (uint16_t)next);
+		set_phase(w, t, (uint16_t)next);
 		if (!enter_phase(w, t) || (t->state != SIM_T_RUNNABLE && t->state != SIM_T_NEW))
 			return;
 	}
@@ -278,7 +279,7 @@ static void unblock(struct sim_world *w, struct sim_thread *t)
 void sim_work_start(struct sim_world *w, struct sim_thread *t)
 {
 	t->state = SIM_T_NEW;
-	set_phase(t, 0);
+	set_phase(w, t, 0);
 	if (enter_phase(w, t) && t->state == SIM_T_NEW)
 		go_on(w, t);
 	wake(w, t);
@@ -316,7 +317,7 @@ static double local_share(const struct sim_thread *t)
 	return local;
 }
 
-static void account_bytes(struct sim_world *w, struct sim_thread *t, double bytes)
+static inline void account_bytes(struct sim_world *w, struct sim_thread *t, double bytes)
 {
 	const double local = local_share(t);
 
@@ -661,8 +662,9 @@ static void run_slow(struct sim_world *w, uint32_t nr)
 	uint64_t steps = 0;
 
 	while ((begun < nr || n) && !w->error) {
-		const bool root = n && (begun == nr || (w->slow_key[0] <= 0 &&
-							       w->slow_list[0] < w->slow_list[begun]));
+		const bool root =
+			n && (begun == nr || (w->slow_key[0] <= 0 &&
+						     w->slow_list[0] < w->slow_list[begun]));
 
 		n = root ? step_root(w, n) : step_first(w, n, w->slow_list[begun++]);
 		if (++steps > MAX_STEPS)
@@ -670,15 +672,13 @@ static void run_slow(struct sim_world *w, uint32_t nr)
 	}
 }
 
-static void add_slow(struct sim_world *w, uint32_t n, uint32_t thread)
+static void add_slow(struct sim_world *w, uint32_t n, struct sim_thread *t)
 {
-	struct sim_thread *t = &w->threads[thread];
-
 	t->left = w->tick_ns - w->model->timer_tick;
 	t->system_ns += w->model->timer_tick;
 	t->runtime_ns += w->tick_ns;
 	t->plan.pending = false;
-	w->slow_list[n] = thread;
+	w->slow_list[n] = t->id - 1;
 }
 
 /* Whoever moved it, the engine hears of it when it has run there. */
@@ -689,17 +689,43 @@ static void tell_node(struct sim_world *w, struct sim_thread *t)
 	t->told_node = t->node;
 }
 
+static void note_quiet(const struct sim_world *w, struct sim_thread *t)
+{
+	t->quiet_ns = nb_task_quiet_ns(t->task);
+	t->quiet_cut = *w->cut_periods;
+}
+
 static void engine_tick(struct sim_world *w, struct sim_thread *t, uint64_t now_ns)
 {
 	const uint64_t runtime_ns = sim_whole(t->runtime_ns);
 
 	if (t->told_node != t->node)
 		tell_node(w, t);
-	if (!t->task || nb_task_tick_idle(t->task, runtime_ns, now_ns))
+	if (!t->task || (runtime_ns <= t->quiet_ns && t->quiet_cut == *w->cut_periods))
 		return;
+	if (nb_task_tick_idle(t->task, runtime_ns, now_ns)) {
+		if (t->quiet_ns || t->quiet_cut != *w->cut_periods)
+			note_quiet(w, t);
+		return;
+	}
 	w->kernel_ns = 0;
 	nb_task_tick(w->engine, t->task, runtime_ns, t->node, now_ns);
 	t->debt_ns += w->kernel_ns;
+	note_quiet(w, t);
+}
+
+const char *sim_work_check(const struct sim_world *w)
+{
+	for (uint32_t i = 0; i < w->load->nr_threads; i++) {
+		const struct sim_thread *t = &w->threads[i];
+
+		if (t->phase != &t->load->phases[t->in_phase])
+			return "a thread's phase is not the one of its number";
+		if (t->task && t->quiet_ns && t->quiet_cut == *w->cut_periods &&
+			!nb_task_tick_idle(t->task, t->quiet_ns, (uint64_t)w->now_ns))
+			return "a tick is left out that the engine wants";
+	}
+	return NULL;
 }
 
 /* The area whose first page the thread's phase touches besides, where that page wants attention. */
@@ -735,12 +761,12 @@ static void touch_besides(struct sim_world *w)
 	if (!w->has_besides)
 		return;
 	for (uint32_t i = 0; i < w->nr_run; i++)
-		nr += wants_besides(w, &w->threads[w->run_list[i]]) != NULL;
+		nr += wants_besides(w, w->run_list[i]) != NULL;
 	if (!nr)
 		return;
 	first = (uint32_t)sim_rng_below(&w->rng, w->nr_run);
 	for (uint32_t i = 0; i < w->nr_run; i++) {
-		struct sim_thread *t = &w->threads[w->run_list[(first + i) % w->nr_run]];
+		struct sim_thread *t = w->run_list[(first + i) % w->nr_run];
 		struct sim_area_state *a = wants_besides(w, t);
 
 		if (a)
@@ -754,14 +780,14 @@ void sim_work_tick(struct sim_world *w)
 	uint32_t slow = 0;
 
 	for (uint32_t i = 0; i < w->nr_run; i++)
-		if (!run_fast(w, &w->threads[w->run_list[i]]))
+		if (!run_fast(w, w->run_list[i]))
 			add_slow(w, slow++, w->run_list[i]);
 	run_slow(w, slow);
 	w->used_ns = 0;
 	touch_besides(w);
 	sim_backdrop_touch_common(w);
 	for (uint32_t i = 0; i < w->nr_run; i++) {
-		struct sim_thread *t = &w->threads[w->run_list[i]];
+		struct sim_thread *t = w->run_list[i];
 
 		if (t->stack_armed && t->current)
 			sim_backdrop_touch(w, t);

@@ -171,11 +171,11 @@ struct sim_mix_memo {
 struct sim_thread {
 	/* hot: looked at every tick */
 	const struct sim_phase *phase; /* that it is in */
-	double pos;	  /* sweep: offset in the area */
-	double clean_end; /* sweep: nothing needs attention from pos up to here */
-	double rate;	  /* bytes/ns in the present mix, 0 = not known */
-	double debt_ns;	  /* kernel work done on its behalf, still to be paid with its time */
-	double left;	  /* of this tick, ns */
+	double pos;		       /* sweep: offset in the area */
+	double clean_end;	       /* sweep: nothing needs attention from pos up to here */
+	double rate;		       /* bytes/ns in the present mix, 0 = not known */
+	double debt_ns; /* kernel work done on its behalf, still to be paid with its time */
+	double left;	/* of this tick, ns */
 	struct sim_plan plan;
 	double wait_until_ns; /* blocked in a fault until then */
 	uint32_t clean_gen;   /* area->gen that clean_end was found at */
@@ -183,13 +183,18 @@ struct sim_thread {
 	int16_t node;	      /* of that CPU */
 	uint16_t in_phase;    /* phase number */
 	uint8_t state;
-	bool current;	     /* running, not queued */
-	bool in_convoy;	     /* in sim_world.convoy */
-	uint32_t rate_epoch; /* sim_world.epoch that rate was reckoned at */
-	uint32_t want_epoch; /* and that want was reckoned at */
-	struct sim_mix mix;  /* bytes by node, from pos on */
-	struct sim_mix want; /* CPU time by node, this tick: its demand on memory */
+	bool current;			 /* running, not queued */
+	bool in_convoy;			 /* in sim_world.convoy */
+	uint32_t rate_epoch;		 /* sim_world.epoch that rate was reckoned at */
+	uint32_t want_epoch;		 /* and that want was reckoned at */
+	struct sim_mix mix;		 /* bytes by node, from pos on */
+	struct sim_mix want;		 /* CPU time by node, this tick: its demand on memory */
 	struct sim_pace pace[SIM_PACES]; /* by node; see sim_pace_forget */
+	uint64_t quiet_ns; /* nb_task_quiet_ns, when sim_world.cut_periods was quiet_cut */
+	uint32_t quiet_cut;
+	double pulled_rate; /* no pull makes it faster than that at epoch pulled_epoch; see convoy.c
+			     */
+	uint32_t pulled_epoch;
 	/* warm */
 	struct nb_task *task;
 	struct sim_process *proc;
@@ -255,6 +260,7 @@ struct sim_world {
 	const struct sim_options *options;
 	struct nb_config config;
 	struct nb_engine *engine;
+	const uint32_t *cut_periods; /* its nb_engine_cut_periods */
 	struct sim_memory memory;
 	struct sim_rng rng;
 	double now_ns, tick_ns;
@@ -265,10 +271,11 @@ struct sim_world {
 	struct sim_thread *threads;
 	struct sim_cpu *cpus; /* [cpu_ids] */
 	struct sim_lru *lru;
-	uint32_t *core_busy; /* [cores] running threads */
-	uint32_t *run_list;  /* indexes of running threads, ascending */
+	uint32_t *core_busy;	      /* [cores] running threads */
+	struct sim_thread **run_list; /* running threads, in order of their numbers */
 	uint32_t nr_run;
 	bool run_list_stale, demand_stale;
+	bool convoy_stale;   /* somebody began or ended to run or to sweep */
 	bool has_besides;    /* a phase of the load has `with` */
 	uint32_t epoch;	     /* counts solutions of memory */
 	double next_wake_ns; /* earliest sleeper */
@@ -460,10 +467,22 @@ const char *sim_sched_check(const struct sim_world *w);
 void sim_work_start(struct sim_world *w, struct sim_thread *t);
 void sim_work_wake(struct sim_world *w);
 void sim_work_tick(struct sim_world *w);
+const char *sim_work_check(const struct sim_world *w);
 /* demand.c: what threads ask of memory this tick, and the rates that come out */
 void sim_demand(struct sim_world *w);
 double sim_rate_of(
 	const struct sim_world *w, const struct sim_thread *t, const struct sim_mix *mix);
+/* Known, and all its bytes are from that node: what a sweep's pace is now. NULL: not so. */
+static inline const struct sim_pace *sim_pace_known(
+	const struct sim_world *w, const struct sim_thread *t)
+{
+	const struct sim_pace *pace = &t->pace[t->mix.node[0] % SIM_PACES];
+
+	return t->mix.nr == 1 && t->mix.share[0] == 1 && pace->epoch == w->epoch &&
+			       pace->node == t->mix.node[0]
+		       ? pace
+		       : NULL;
+}
 /* Sets rate to that of the thread's mix, and rate_epoch. */
 void sim_rate_renew(const struct sim_world *w, struct sim_thread *t);
 static inline double sim_rate_now(const struct sim_world *w, struct sim_thread *t)
