@@ -42,6 +42,7 @@ struct nb_engine {
 	uint64_t homes_ns;		  /* when homes were counted */
 	uint64_t round_ns, last_round_ns; /* when homes were last looked after, and before that */
 	bool homes_counted;
+	uint32_t cut_periods; /* scan periods that became shorter */
 	/* by the last bits of the id: the task of the last fault, or NULL */
 	struct nb_task *recent[NB_CPUPID_PIDS];
 	uint64_t block_bytes;	/* of all nb_pages */

@@ -243,6 +243,15 @@ void nb_task_sleeps(struct nb_task *t);
  */
 bool nb_task_tick_idle(const struct nb_task *t, uint64_t runtime_ns, uint64_t now_ns);
 
+/*
+ * The run time up to which that stays true whatever the time is, for a machine that would rather
+ * not ask every task at every tick; 0 where it depends on more. It holds until the next
+ * nb_task_tick of the task, and as long as the number does not change that nb_engine_cut_periods
+ * points to, for as long as the engine lives: how many scan periods became shorter.
+ */
+uint64_t nb_task_quiet_ns(const struct nb_task *t);
+const uint32_t *nb_engine_cut_periods(const struct nb_engine *e);
+
 /* The task goes on on a CPU of another node, whoever moved it. A machine that does not know leaves
  * it out. */
 void nb_task_moved(struct nb_engine *e, struct nb_task *t, int from, int to, uint64_t now_ns);

@@ -436,20 +436,54 @@ static void begin_hurry(const struct scan *s)
 	s->mm->next_scan_j = nb_jiffies(&s->e->rules, s->now_ns);
 }
 
-bool nb_task_tick_idle(const struct nb_task *t, uint64_t runtime_ns, uint64_t now_ns)
+/* Is there something besides the scan period to look after? Apart from the question that is asked
+ * of every task at every tick. */
+static bool looked_after(const struct nb_task *t, uint64_t now_ns)
 {
 	const struct nb_mm *mm = t->mm;
 
+	if (nb_has(&mm->engine->config, NB_MECH_HOME_NODE) && !nb_home_idle(t, now_ns))
+		return true;
+	return nb_has(&mm->engine->config, NB_MECH_SCAN_NEW_VMA) &&
+	       (t->hurries != mm->hurries || hurry_due(mm, now_ns));
+}
+
+bool nb_task_tick_idle(const struct nb_task *t, uint64_t runtime_ns, uint64_t now_ns)
+{
+	const struct nb_mm *mm = t->mm;
+	const struct nb_config *c;
+
 	if (mm == NULL)
 		return true;
-	if (!nb_has(&mm->engine->config, NB_MECH_BALANCING))
+	c = &mm->engine->config;
+	if (!nb_has(c, NB_MECH_BALANCING))
 		return mm->told_disabled;
-	if (nb_has(&mm->engine->config, NB_MECH_HOME_NODE) && !nb_home_idle(t, now_ns))
+	if (period_over(t, runtime_ns))
 		return false;
-	if (nb_has(&mm->engine->config, NB_MECH_SCAN_NEW_VMA) &&
-		(t->hurries != mm->hurries || hurry_due(mm, now_ns)))
-		return false;
-	return !period_over(t, runtime_ns);
+	if (!nb_has(c, NB_MECH_HOME_NODE) && !nb_has(c, NB_MECH_SCAN_NEW_VMA))
+		return true;
+	return !looked_after(t, now_ns);
+}
+
+uint64_t nb_task_quiet_ns(const struct nb_task *t)
+{
+	const struct nb_mm *mm = t->mm;
+	const struct nb_config *c;
+
+	if (mm == NULL)
+		return UINT64_MAX;
+	c = &mm->engine->config;
+	if (!nb_has(c, NB_MECH_BALANCING))
+		return mm->told_disabled ? UINT64_MAX : 0;
+	if (nb_has(c, NB_MECH_HOME_NODE) || nb_has(c, NB_MECH_SCAN_NEW_VMA))
+		return 0;
+	/* Between ticks a stamp only grows. */
+	return t->node_stamp_ns + t->scan_period_ms * MS;
+}
+
+const uint32_t *nb_engine_cut_periods(const struct nb_engine *e)
+{
+	return &e->cut_periods;
 }
 
 /*

@@ -108,6 +108,7 @@ void nb_task_set_period(struct nb_engine *e, struct nb_task *t, uint32_t period_
 {
 	if (t->scan_period_ms == period_ms)
 		return;
+	e->cut_periods += period_ms < t->scan_period_ms;
 	t->scan_period_ms = period_ms;
 	trace_task(e, t, NB_EVENT_PERIOD, period_ms, now_ns);
 }

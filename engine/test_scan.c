@@ -490,6 +490,43 @@ static void idle_ticks_do_nothing(void **state)
 	w_end(&w);
 }
 
+/* Up to the run time that a task is said to be quiet for it is idle at any time, whatever faults
+ * come, until a scan period is cut. Rows that look after more than the period never say so. */
+static void quiet_tasks_are_idle(void **state)
+{
+	static const struct {
+		const char *row;
+		bool says;
+	} rows[] = {{"balancenuma-v8", true}, {"moron", true}, {"none", true}, {"linux-6.12", true},
+		{"numabal", false}};
+
+	(void)state;
+	for (unsigned int r = 0; r < sizeof(rows) / sizeof(rows[0]); r++) {
+		struct world w = w_begin(rows[r].row, 2);
+		const uint32_t *cut = nb_engine_cut_periods(w.m->e);
+		uint64_t x = 7, runtime = 0, quiet = 0, kept = 0;
+		uint32_t seen = *cut;
+
+		w_fill(&w, W_BASE, 4 * MIB, false);
+		for (int i = 0; i < 20000; i++) {
+			runtime += next_random(&x) % (20 * MS);
+			w.m->now_ns += 10 * MS;
+			w_fault(&w, W_BASE + next_random(&x) % 1024 * W_PAGE,
+				(int)(next_random(&x) % 2));
+			if (runtime <= quiet && *cut == seen) {
+				kept++;
+				assert_true(nb_task_tick_idle(w.t, runtime, w.m->now_ns));
+				continue;
+			}
+			w_tick(&w, w.t, runtime, (int)(next_random(&x) % 2));
+			quiet = nb_task_quiet_ns(w.t);
+			seen = *cut;
+		}
+		assert_true(rows[r].says ? kept > 1000 : kept == 0);
+		w_end(&w);
+	}
+}
+
 /* ---- numabal ---- */
 
 /* 20 faults by a task of node 1 on pages of node 0 that were not touched before. */
@@ -728,6 +765,7 @@ int main(void)
 		cmocka_unit_test(nodes_that_do_not_exist_scan_nothing),
 		cmocka_unit_test(huge_pages_count_512_each_time_they_are_passed),
 		cmocka_unit_test(idle_ticks_do_nothing),
+		cmocka_unit_test(quiet_tasks_are_idle),
 		cmocka_unit_test(what_may_not_move_is_looked_for_again_once),
 		cmocka_unit_test(new_vmas_do_not_cut_the_scan_delay),
 		cmocka_unit_test(new_vmas_wait_for_their_turn),

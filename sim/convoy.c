@@ -23,22 +23,28 @@ enum { UPDATE_TICKS = 4 };
 
 static uint64_t address(const struct sim_thread *t)
 {
-	return t->area->va + (uint64_t)t->pos;
+	return t->area->va + sim_whole(t->pos);
 }
 
 static bool sweeps(const struct sim_thread *t)
 {
-	return t->load->phases[t->in_phase].kind == SIM_PHASE_SWEEP;
+	return t->phase->kind == SIM_PHASE_SWEEP;
 }
 
 /* Nearly sorted from last time: an insertion sort has little to do. */
 static void sort(struct sim_world *w)
 {
-	for (uint32_t i = 1; i < w->nr_convoy; i++) {
+	uint64_t last = 0;
+
+	for (uint32_t i = 0; i < w->nr_convoy; i++) {
 		const uint32_t thread = w->convoy[i];
 		const uint64_t at = address(&w->threads[thread]);
 		uint32_t k = i;
 
+		if (at >= last) {
+			last = at;
+			continue;
+		}
 		while (k && address(&w->threads[w->convoy[k - 1]]) > at) {
 			w->convoy[k] = w->convoy[k - 1];
 			k--;
@@ -47,12 +53,25 @@ static void sort(struct sim_world *w)
 	}
 }
 
+/* Which bound on its rate is known before the rate is: it gains at most in proportion. */
+static void note_pulled(const struct sim_world *w, struct sim_thread *t, double gain)
+{
+	const struct sim_pace *pace = sim_pace_known(w, t);
+	const double but_for_rounding = 1 + 1e-9;
+
+	t->pulled_epoch = pace && pace->ns > 0 ? w->epoch : 0;
+	if (t->pulled_epoch)
+		t->pulled_rate = pace->rate * (gain > 1 ? gain : 1) * but_for_rounding;
+}
+
 static void set_pull(struct sim_world *w, struct sim_thread *t, double pull)
 {
 	if (t->pull == pull)
 		return;
+	note_pulled(w, t, pull / t->pull);
 	t->pull = pull;
 	t->rate_epoch = 0;
+	sim_pace_forget(t);
 	w->demand_stale = true;
 }
 
@@ -69,6 +88,7 @@ static void set_cached(struct sim_world *w, struct sim_thread *t, double cached,
 	t->cached = cached;
 	t->cache_rate = rate;
 	t->rate_epoch = 0;
+	sim_pace_forget(t);
 	w->demand_stale = true;
 }
 
@@ -140,14 +160,25 @@ static void collect(struct sim_world *w)
 		}
 	}
 	for (uint32_t i = 0; i < w->nr_run; i++) {
-		struct sim_thread *t = &w->threads[w->run_list[i]];
+		struct sim_thread *t = w->run_list[i];
 
 		if (t->in_convoy || !sweeps(t))
 			continue;
 		t->in_convoy = true;
-		w->convoy[n++] = w->run_list[i];
+		w->convoy[n++] = t->id - 1;
 	}
 	w->nr_convoy = n;
+	w->convoy_stale = false;
+}
+
+static const struct sim_thread *in_convoy(const struct sim_world *w, uint32_t i)
+{
+	return &w->threads[w->convoy[i]];
+}
+
+static bool within_reach(const struct sim_thread *t, const struct sim_thread *ahead, double reach)
+{
+	return ahead->pos - t->pos <= reach && same_sweep(t, ahead);
 }
 
 void sim_convoy_update(struct sim_world *w)
@@ -159,22 +190,23 @@ void sim_convoy_update(struct sim_world *w)
 
 	if ((w->model->follower_gain <= 0 && !caches) || reach <= 0 || w->ticks % UPDATE_TICKS)
 		return;
-	collect(w);
+	if (w->convoy_stale)
+		collect(w);
 	sort(w);
 	if (caches)
 		serve_from_caches(w);
 	for (uint32_t i = 0; i < w->nr_convoy; i++) {
 		struct sim_thread *t = &w->threads[w->convoy[i]];
+		const struct sim_thread *first;
 		double lead = 0;
 
 		if (front < i)
 			front = i;
-		while (front + 1 < w->nr_convoy &&
-			same_sweep(t, &w->threads[w->convoy[front + 1]]) &&
-			w->threads[w->convoy[front + 1]].pos - t->pos <= reach)
+		while (front + 1 < w->nr_convoy && within_reach(t, in_convoy(w, front + 1), reach))
 			front++;
-		if (same_sweep(t, &w->threads[w->convoy[front]]))
-			lead = w->threads[w->convoy[front]].pos - t->pos;
+		first = in_convoy(w, front);
+		if (first != t && same_sweep(t, first))
+			lead = first->pos - t->pos;
 		set_pull(w, t, 1 + w->model->follower_gain * lead / reach);
 	}
 }

@@ -18,9 +18,7 @@ enum { LOOKAHEAD_RUNS = 9 };
 /* How many of the CPU's lines a thread keeps in flight: a chase waits for each one. */
 static double lines_factor(const struct sim_world *w, const struct sim_thread *t)
 {
-	const struct sim_phase *p = &t->load->phases[t->in_phase];
-
-	return p->kind == SIM_PHASE_CHASE && w->model->lines_in_flight > 1
+	return t->phase->kind == SIM_PHASE_CHASE && w->model->lines_in_flight > 1
 		       ? 1 / w->model->lines_in_flight
 		       : 1;
 }
@@ -53,20 +51,96 @@ static double other_cost(const struct sim_thread *t, const struct sim_phase *p)
 	return (p->compute_ns / p->access_bytes + cache) / t->core_factor;
 }
 
+/* bytes/ns where a byte from memory takes so long. */
+static double rate_at(const struct sim_world *w, const struct sim_thread *t, double ns)
+{
+	/* Random patterns reckon access by access, and enter compute time there. */
+	if (t->phase->kind == SIM_PHASE_SWEEP)
+		ns += other_cost(t, t->phase);
+	return ns > 0 ? 1 / ns
+		      : sim_memory_rate(&w->memory, (unsigned int)t->node, (unsigned int)t->node) /
+				1e9;
+}
+
 double sim_rate_of(const struct sim_world *w, const struct sim_thread *t, const struct sim_mix *mix)
 {
-	const struct sim_phase *p = &t->load->phases[t->in_phase];
 	const double lines = lines_factor(w, t);
 	double ns = 0;
 
 	for (unsigned int k = 0; k < mix->nr; k++)
 		ns += (double)mix->share[k] * cost_on(w, t, mix->node[k], lines);
-	/* Random patterns reckon access by access, and enter compute time there. */
-	if (p->kind == SIM_PHASE_SWEEP)
-		ns += other_cost(t, p);
-	return ns > 0 ? 1 / ns
-		      : sim_memory_rate(&w->memory, (unsigned int)t->node, (unsigned int)t->node) /
-				1e9;
+	return rate_at(w, t, ns);
+}
+
+/* ---- what is known of costs ---- */
+
+static void reckon_pace(const struct sim_world *w, const struct sim_thread *t, unsigned int node,
+	struct sim_pace *pace)
+{
+	pace->epoch = w->epoch;
+	pace->node = (uint16_t)node;
+	pace->ns = cost_on(w, t, node, 1);
+	pace->rate = rate_at(w, t, pace->ns);
+}
+
+static inline const struct sim_pace *pace_on(
+	const struct sim_world *w, struct sim_thread *t, unsigned int node)
+{
+	struct sim_pace *pace = &t->pace[node % SIM_PACES];
+
+	if (pace->epoch != w->epoch || pace->node != node)
+		reckon_pace(w, t, node, pace);
+	return pace;
+}
+
+/* All from one node, as nearly every block of a sweep is. */
+static bool is_pure(const struct sim_mix *mix)
+{
+	return mix->nr == 1 && mix->share[0] == 1;
+}
+
+static void set_pure(struct sim_mix *mix, int node)
+{
+	mix->nr = 1;
+	mix->node[0] = (uint16_t)node;
+	mix->share[0] = 1;
+}
+
+/* As sim_rate_of, of a sweep whose mix is not pure. */
+static double sweep_rate(const struct sim_world *w, struct sim_thread *t, const struct sim_mix *mix)
+{
+	double ns = 0;
+
+	for (unsigned int k = 0; k < mix->nr; k++)
+		ns += (double)mix->share[k] * pace_on(w, t, mix->node[k])->ns;
+	return rate_at(w, t, ns);
+}
+
+void sim_rate_renew(const struct sim_world *w, struct sim_thread *t)
+{
+	if (t->phase->kind != SIM_PHASE_SWEEP)
+		t->rate = sim_rate_of(w, t, &t->mix);
+	else
+		t->rate = is_pure(&t->mix) ? pace_on(w, t, t->mix.node[0])->rate
+					   : sweep_rate(w, t, &t->mix);
+	t->rate_epoch = w->epoch;
+}
+
+const char *sim_paces_check(const struct sim_world *w)
+{
+	for (uint32_t i = 0; i < w->load->nr_threads; i++)
+		for (int k = 0; k < SIM_PACES; k++) {
+			const struct sim_pace *pace = &w->threads[i].pace[k];
+			struct sim_pace now;
+
+			if (pace->epoch != w->epoch)
+				continue;
+			reckon_pace(w, &w->threads[i], pace->node, &now);
+			if (now.ns != pace->ns || now.rate != pace->rate)
+				return "a thread's pace on a node is not what it was reckoned to "
+				       "be";
+		}
+	return NULL;
 }
 
 /* ---- sweeps ---- */
@@ -92,12 +166,13 @@ static double min_double(double a, double b)
 
 bool sim_sweep_establish(struct sim_world *w, struct sim_thread *t)
 {
-	const struct sim_phase *p = &t->load->phases[t->in_phase];
+	const struct sim_phase *p = t->phase;
 	struct sim_area_state *a = t->area;
-	const uint64_t pos = (uint64_t)t->pos;
+	const uint64_t pos = sim_whole(t->pos);
 	uint32_t b = sim_block_of(a, pos);
 	uint64_t start, end;
 	double limit;
+	int node;
 
 	sim_block_range(a, b, &start, &end);
 	if (end > t->slice_end)
@@ -109,7 +184,11 @@ bool sim_sweep_establish(struct sim_world *w, struct sim_thread *t)
 			return false;
 		t->debt_ns += cost;
 	}
-	sim_block_mix(w, a, pos, end, t->node, &t->mix);
+	node = sim_block_node(a, b, t->node);
+	if (node >= 0)
+		set_pure(&t->mix, node);
+	else
+		sim_block_mix(w, a, pos, end, t->node, &t->mix);
 	t->rate_epoch = 0;
 	limit = t->pos + (t->rate > 0 ? t->rate * w->tick_ns * LOOKAHEAD_TICKS : 0);
 	while (end < t->slice_end && (double)end < limit && t->mix.nr == 1 &&
@@ -140,13 +219,13 @@ static void want_add(struct sim_mix *want, unsigned int node, double share)
 }
 
 /* CPU time that `bytes` with this mix take, entered by node; returns the time. */
-static double want_bytes(const struct sim_world *w, const struct sim_thread *t,
-	const struct sim_mix *mix, double bytes, struct sim_mix *want)
+static double want_bytes(const struct sim_world *w, struct sim_thread *t, const struct sim_mix *mix,
+	double bytes, struct sim_mix *want)
 {
 	double total = 0;
 
 	for (unsigned int k = 0; k < mix->nr; k++) {
-		const double ns = bytes * (double)mix->share[k] * cost_on(w, t, mix->node[k], 1);
+		const double ns = bytes * (double)mix->share[k] * pace_on(w, t, mix->node[k])->ns;
 
 		want_add(want, mix->node[k], ns);
 		total += ns;
@@ -167,33 +246,62 @@ static double next_run(
 {
 	const struct sim_area_state *a = t->area;
 	uint64_t start, end;
+	uint32_t b;
+	int node;
 
 	if (*at >= (double)t->slice_end)
 		*at = (double)t->slice_start;
-	sim_block_range(a, sim_block_of(a, (uint64_t)*at), &start, &end);
+	b = sim_block_of(a, sim_whole(*at));
+	sim_block_range(a, b, &start, &end);
 	if (end > t->slice_end)
 		end = t->slice_end;
-	sim_block_mix(w, a, (uint64_t)*at, end, t->node, mix);
+	node = sim_block_node(a, b, t->node);
+	if (node >= 0)
+		set_pure(mix, node);
+	else
+		sim_block_mix(w, a, sim_whole(*at), end, t->node, mix);
 	return (double)end;
 }
 
-static void sweep_want(const struct sim_world *w, const struct sim_thread *t, struct sim_mix *want)
+/* As sweep_rate and want_bytes, of a run on one node. */
+static double want_pure(const struct sim_world *w, struct sim_thread *t, unsigned int node,
+	double left_ns, double bytes, struct sim_mix *want)
 {
-	struct sim_mix mix = t->mix;
+	const struct sim_pace *pace = pace_on(w, t, node);
+
+	bytes = min_double(pace->rate * left_ns, bytes);
+	want_add(want, node, bytes * pace->ns);
+	return bytes / pace->rate;
+}
+
+static double want_mixed(const struct sim_world *w, struct sim_thread *t, const struct sim_mix *mix,
+	double left_ns, double bytes, struct sim_mix *want)
+{
+	const double rate = sweep_rate(w, t, mix);
+
+	bytes = min_double(rate * left_ns, bytes);
+	want_bytes(w, t, mix, bytes, want);
+	return bytes / rate;
+}
+
+static void sweep_want(const struct sim_world *w, struct sim_thread *t, struct sim_mix *want)
+{
+	struct sim_mix next;
+	const struct sim_mix *mix = &t->mix;
 	double at = t->pos, end = t->clean_end, spent = 0;
 
-	/* At the start of a pass nothing is known but what the page tables say. */
-	if (end <= at)
-		end = next_run(w, t, &at, &mix);
 	want->nr = 0;
 	for (int k = 0; k < LOOKAHEAD_RUNS && spent < w->tick_ns * 0.999; k++) {
-		const double rate = sim_rate_of(w, t, &mix);
-		const double bytes = min_double(rate * (w->tick_ns - spent), end - at);
-
-		want_bytes(w, t, &mix, bytes, want);
-		spent += bytes / rate;
+		/* At the start of a pass nothing is known but what the page tables say. */
+		if (k || end <= at) {
+			end = next_run(w, t, &at, &next);
+			mix = &next;
+		}
+		if (is_pure(mix))
+			spent += want_pure(w, t, mix->node[0], w->tick_ns - spent, end - at, want);
+		else
+			spent += want_mixed(w, t, mix, w->tick_ns - spent, end - at, want);
 		at = end;
-		end = next_run(w, t, &at, &mix);
 	}
 	if (spent > 0)
 		scale(want, spent);
@@ -255,7 +363,7 @@ static void set_mix(const struct sim_world *w, struct sim_thread *t, const doubl
 
 static void random_mix(struct sim_world *w, struct sim_thread *t)
 {
-	const struct sim_phase *p = &t->load->phases[t->in_phase];
+	const struct sim_phase *p = t->phase;
 	double by_node[NB_MAX_NODES] = {0};
 
 	add_region(w, t->own, 1 - p->shared_ratio, t->node, by_node);
@@ -272,9 +380,9 @@ static void random_mix(struct sim_world *w, struct sim_thread *t)
  * which asks nothing of memory. Demand is in CPUs with all lines in flight, so a chase's long wait
  * counts for one line.
  */
-static void random_want(const struct sim_world *w, const struct sim_thread *t, struct sim_mix *want)
+static void random_want(const struct sim_world *w, struct sim_thread *t, struct sim_mix *want)
 {
-	const struct sim_phase *p = &t->load->phases[t->in_phase];
+	const struct sim_phase *p = t->phase;
 	const double line = 64, bytes = fmax(p->access_bytes, line);
 	double full, wait;
 
@@ -294,29 +402,52 @@ static const float SETTLED = 1e-3f;
 
 static bool same_mix(const struct sim_mix *a, const struct sim_mix *b)
 {
-	if (a->nr != b->nr || memcmp(a->node, b->node, a->nr * sizeof(a->node[0])))
+	if (a->nr != b->nr)
 		return false;
 	for (unsigned int k = 0; k < a->nr; k++)
-		if (fabsf(a->share[k] - b->share[k]) > SETTLED)
+		if (a->node[k] != b->node[k] || fabsf(a->share[k] - b->share[k]) > SETTLED)
 			return false;
 	return true;
 }
 
 static bool still_in_run(const struct sim_world *w, const struct sim_thread *t)
 {
-	return t->load->phases[t->in_phase].compute_ns <= 0 && t->rate_epoch == w->epoch &&
-	       t->want.nr == 1 && t->clean_gen == t->area->gen && t->mix.nr == 1 &&
+	return t->phase->compute_ns <= 0 && t->rate_epoch == w->epoch && t->want.nr == 1 &&
+	       t->clean_gen == t->area->gen && t->mix.nr == 1 &&
 	       t->want.node[0] == t->mix.node[0] && t->pos + t->rate * w->tick_ns <= t->clean_end;
+}
+
+/*
+ * Faster or slower than before, it stays on the one node that it wants already: what sweep_want
+ * would find is that node for all of its time, but for rounding.
+ */
+static bool wants_the_same(const struct sim_world *w, struct sim_thread *t)
+{
+	const double ahead = t->clean_end - t->pos;
+	const struct sim_pace *pace;
+
+	if (t->want.nr != 1 || t->phase->compute_ns > 0 || t->cached > 0 || !is_pure(&t->mix) ||
+		t->want.node[0] != t->mix.node[0] || fabsf(t->want.share[0] - 1) > SETTLED / 2)
+		return false;
+	if (t->pulled_epoch == w->epoch && t->pulled_rate * w->tick_ns < ahead)
+		return true;
+	pace = pace_on(w, t, t->mix.node[0]);
+	return pace->ns > 0 && pace->rate * w->tick_ns < ahead;
 }
 
 static void update_want(struct sim_world *w, struct sim_thread *t)
 {
-	const uint8_t kind = t->load->phases[t->in_phase].kind;
-	struct sim_mix want = {0};
+	const uint8_t kind = t->phase->kind;
+	struct sim_mix want;
 
+	want.nr = 0;
 	if (kind == SIM_PHASE_SWEEP) {
 		if (still_in_run(w, t))
 			return;
+		if (wants_the_same(w, t)) {
+			t->want_epoch = w->epoch;
+			return;
+		}
 		sweep_want(w, t, &want);
 	} else if (sim_is_random(kind)) {
 		if (t->own_version == t->own->version &&
@@ -353,7 +484,7 @@ static void sum_demand(struct sim_world *w)
 {
 	memset(w->memory.demand, 0, (size_t)w->nr_nodes * w->nr_nodes * sizeof(double));
 	for (uint32_t i = 0; i < w->nr_run; i++) {
-		const struct sim_thread *t = &w->threads[w->run_list[i]];
+		const struct sim_thread *t = w->run_list[i];
 
 		for (unsigned int k = 0; k < t->want.nr; k++)
 			w->memory.demand[(unsigned int)t->node * w->nr_nodes + t->want.node[k]] +=
@@ -366,7 +497,7 @@ void sim_demand(struct sim_world *w)
 	const bool had_copies = w->copies;
 
 	for (uint32_t i = 0; i < w->nr_run; i++)
-		update_want(w, &w->threads[w->run_list[i]]);
+		update_want(w, w->run_list[i]);
 	w->copies = take_copies(w);
 	if (had_copies && !w->copies)
 		sim_memory_reset_capacity(&w->memory);

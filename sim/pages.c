@@ -36,29 +36,9 @@ void sim_area_free(struct sim_world *w, struct sim_area_state *a)
 	memset(a, 0, sizeof(*a));
 }
 
-uint32_t sim_block_of(const struct sim_area_state *a, uint64_t offset)
-{
-	return (uint32_t)(((a->va + offset) >> NB_HUGE_SHIFT) - (a->va >> NB_HUGE_SHIFT));
-}
-
-void sim_block_range(const struct sim_area_state *a, uint32_t b, uint64_t *start, uint64_t *end)
-{
-	const uint64_t first = ((a->va >> NB_HUGE_SHIFT) + b) << NB_HUGE_SHIFT;
-
-	*start = first > a->va ? first - a->va : 0;
-	*end = first + NB_HUGE_SIZE - a->va;
-	if (*end > a->bytes)
-		*end = a->bytes;
-}
-
 bool sim_block_whole(const struct sim_area_state *a, uint32_t b)
 {
 	return sim_block_pages(a, b) == NB_HUGE_PAGES;
-}
-
-uint32_t sim_pte_index(const struct sim_area_state *a, uint64_t offset)
-{
-	return (uint32_t)((a->va + offset) >> NB_PAGE_SHIFT) & (NB_HUGE_PAGES - 1);
 }
 
 /* ---- chunks of entries ---- */
@@ -342,12 +322,13 @@ void sim_block_mix(const struct sim_world *w, const struct sim_area_state *a, ui
 {
 	const uint32_t b = sim_block_of(a, start);
 	const struct sim_block *block = &a->blocks[b];
-	struct sim_mix_memo *memo = memo_of(w, a, b);
+	const int node = sim_block_node(a, b, absent_node);
+	struct sim_mix_memo *memo;
 	uint64_t block_start, block_end;
 
 	mix->nr = 0;
-	if (!(block->flags & SIM_B_PTES)) {
-		mix_add(mix, block->flags & SIM_B_PRESENT ? block->node : absent_node, 1);
+	if (node >= 0) {
+		mix_add(mix, node, 1);
 		return;
 	}
 	sim_block_range(a, b, &block_start, &block_end);
@@ -358,6 +339,7 @@ void sim_block_mix(const struct sim_world *w, const struct sim_area_state *a, ui
 	/* Where no page is absent, and all nodes fit in, it is the same for everybody. */
 	if (block->present == sim_block_pages(a, b) && w->nr_nodes <= SIM_MAX_MIX)
 		absent_node = -1;
+	memo = memo_of(w, a, b);
 	if (memo->area != a || memo->block != b || memo->gen != a->gen ||
 		memo->absent_node != absent_node) {
 		*memo = (struct sim_mix_memo){

@@ -256,6 +256,14 @@ static int set_up_areas(struct sim_world *w)
 	return 0;
 }
 
+static bool has_besides(const struct sim_thread_load *t)
+{
+	for (uint32_t i = 0; i < t->nr_phases; i++)
+		if (t->phases[i].with)
+			return true;
+	return false;
+}
+
 static int set_up_threads(struct sim_world *w)
 {
 	w->threads = calloc(w->load->nr_threads + 1, sizeof(*w->threads));
@@ -265,6 +273,8 @@ static int set_up_threads(struct sim_world *w)
 		struct sim_thread *t = &w->threads[i];
 
 		t->load = &w->load->threads[i];
+		t->phase = t->load->phases;
+		w->has_besides = w->has_besides || has_besides(t->load);
 		t->proc = &w->processes[t->load->process];
 		t->id = i + 1;
 		t->cpu = -1;
@@ -374,6 +384,7 @@ int sim_world_open(struct sim_world *w)
 	w->engine = sim_door_open(w);
 	if (!w->engine)
 		return -ENOMEM;
+	w->cut_periods = nb_engine_cut_periods(w->engine);
 	/* Nodes that cold memory fills from the start are low from the start. */
 	for (unsigned int n = 0; n < w->nr_nodes; n++)
 		sim_node_account(w, (int)n, 0);
@@ -419,6 +430,10 @@ static void deep_check(struct sim_world *w)
 		wrong = sim_regions_check(w);
 	if (!wrong)
 		wrong = sim_sched_check(w);
+	if (!wrong)
+		wrong = sim_paces_check(w);
+	if (!wrong)
+		wrong = sim_work_check(w);
 	if (wrong)
 		sim_fail(w, -EPROTO, wrong);
 }

@@ -124,6 +124,7 @@ static void attach(struct sim_world *w, struct sim_thread *t, uint32_t cpu)
 	t->cpu = (int32_t)cpu;
 	t->node = c->node;
 	t->rate_epoch = 0;
+	sim_pace_forget(t);
 	c->nr_running++;
 	if (c->current)
 		queue_push(w, cpu, t);
@@ -434,7 +435,7 @@ static void wander(struct sim_world *w)
 
 	if (!w->nr_run || sim_rng_unit(&w->rng) >= mean)
 		return;
-	t = &w->threads[w->run_list[sim_rng_below(&w->rng, w->nr_run)]];
+	t = w->run_list[sim_rng_below(&w->rng, w->nr_run)];
 	cpu = (uint32_t)sim_rng_below(&w->rng, ids);
 	if (!t->current || cpu == (uint32_t)t->cpu || !allowed(w, t, cpu) || settled(w, t, cpu))
 		return;
@@ -514,14 +515,19 @@ void sim_sched_refresh(struct sim_world *w)
 	if (!w->run_list_stale)
 		return;
 	w->run_list_stale = false;
+	w->convoy_stale = true;
 	w->nr_run = 0;
 	for (uint32_t i = 0; i < w->load->nr_threads; i++) {
 		struct sim_thread *t = &w->threads[i];
+		double factor;
 
 		if (!t->current)
 			continue;
-		w->run_list[w->nr_run++] = i;
-		t->core_factor = w->core_busy[w->cpus[t->cpu].core] > 1 ? shared : 1;
+		w->run_list[w->nr_run++] = t;
+		factor = w->core_busy[w->cpus[t->cpu].core] > 1 ? shared : 1;
+		if (factor != t->core_factor)
+			sim_pace_forget(t);
+		t->core_factor = factor;
 	}
 }
 

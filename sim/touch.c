@@ -234,7 +234,7 @@ static struct nb_fault fault_of(const struct sim_world *w, const struct sim_thre
 
 static bool sweeps(const struct sim_thread *t)
 {
-	return t->load->phases[t->in_phase].kind == SIM_PHASE_SWEEP;
+	return t->phase->kind == SIM_PHASE_SWEEP;
 }
 
 /* Others of the process that stand in the same block may still hold the armed entry: each faults
@@ -479,7 +479,7 @@ static struct sim_thread *first_at(struct sim_world *w, struct sim_thread *t, do
 	const struct sim_process_load *p = t->proc->load;
 	struct sim_thread *u;
 
-	if (p->nr_threads < 2 || !sweeps(t) || t->load->phases[t->in_phase].slice != SIM_SLICE_ALL)
+	if (p->nr_threads < 2 || !sweeps(t) || t->phase->slice != SIM_SLICE_ALL)
 		return t;
 	u = &w->threads[p->first_thread + sim_rng_below(&w->rng, p->nr_threads)];
 	if (!u->current || !u->task || !same_sweep(u, t) || u->pos > t->pos ||

@@ -13,10 +13,18 @@ enum { LINE_BYTES = 64, MAX_INSTANT_PHASES = 100000, MAX_STEPS = 1000000000 };
 
 static const struct sim_phase *phase_of(const struct sim_thread *t)
 {
-	return &t->load->phases[t->in_phase];
+	return t->phase;
 }
 
 /* ---- entering phases ---- */
+
+static void set_phase(struct sim_world *w, struct sim_thread *t, uint16_t phase)
+{
+	w->convoy_stale = true;
+	t->in_phase = phase;
+	t->phase = &t->load->phases[phase];
+	sim_pace_forget(t);
+}
 
 static void set_slice(struct sim_thread *t)
 {
@@ -243,7 +251,7 @@ static void go_on(struct sim_world *w, struct sim_thread *t)
 			thread_done(w, t);
 			return;
 		}
-		t->in_phase = (uint16_t)next;
+		set_phase(w, t, (uint16_t)next);
 		if (!enter_phase(w, t) || (t->state != SIM_T_RUNNABLE && t->state != SIM_T_NEW))
 			return;
 	}
@@ -271,7 +279,7 @@ static void unblock(struct sim_world *w, struct sim_thread *t)
 void sim_work_start(struct sim_world *w, struct sim_thread *t)
 {
 	t->state = SIM_T_NEW;
-	t->in_phase = 0;
+	set_phase(w, t, 0);
 	if (enter_phase(w, t) && t->state == SIM_T_NEW)
 		go_on(w, t);
 	wake(w, t);
@@ -296,13 +304,23 @@ void sim_work_wake(struct sim_world *w)
 
 /* ---- using time ---- */
 
-static void account_bytes(struct sim_world *w, struct sim_thread *t, double bytes)
+static double local_share(const struct sim_thread *t)
 {
 	double local = 0;
 
+	/* Nearly always */
+	if (t->mix.nr == 1)
+		return t->mix.node[0] == t->node ? (double)t->mix.share[0] : 0;
 	for (unsigned int k = 0; k < t->mix.nr; k++)
 		if (t->mix.node[k] == t->node)
 			local += (double)t->mix.share[k];
+	return local;
+}
+
+static inline void account_bytes(struct sim_world *w, struct sim_thread *t, double bytes)
+{
+	const double local = local_share(t);
+
 	t->done_bytes += bytes;
 	w->bytes += bytes;
 	w->local_bytes += bytes * local;
@@ -334,15 +352,6 @@ static void use(struct sim_thread *t, double ns)
 {
 	t->user_ns += ns;
 	t->done_ns += ns;
-}
-
-static double rate_now(struct sim_world *w, struct sim_thread *t)
-{
-	if (t->rate_epoch != w->epoch) {
-		t->rate = sim_rate_of(w, t, &t->mix);
-		t->rate_epoch = w->epoch;
-	}
-	return t->rate;
 }
 
 /* How much of `left` the phase's time limit leaves. */
@@ -379,15 +388,16 @@ static bool pass_done(struct sim_thread *t)
 
 static double sweep(struct sim_world *w, struct sim_thread *t, double left)
 {
-	double bytes, ns, rate, stop;
+	double bytes, ns, rate, last, stop;
 	bool over;
 
 	if (t->clean_gen != t->area->gen || t->pos >= t->clean_end) {
 		if (!sim_sweep_establish(w, t) || t->debt_ns > 0 || t->wait_until_ns > w->now_ns)
 			return left;
 	}
-	rate = rate_now(w, t);
-	stop = fmin(t->clean_end, pass_end(t));
+	rate = sim_rate_now(w, t);
+	last = pass_end(t);
+	stop = t->clean_end < last ? t->clean_end : last;
 	ns = within_time(t, left);
 	bytes = rate * ns;
 	if (t->pos + bytes >= stop) {
@@ -397,7 +407,7 @@ static double sweep(struct sim_world *w, struct sim_thread *t, double left)
 	t->pos += bytes;
 	account_bytes(w, t, bytes);
 	use(t, ns);
-	over = t->pos >= pass_end(t) && pass_done(t);
+	over = t->pos >= last && pass_done(t);
 	if (over || time_is_up(t)) {
 		w->used_ns += ns;
 		go_on(w, t);
@@ -456,7 +466,7 @@ static double random_plan(struct sim_world *w, struct sim_thread *t, double left
 {
 	const struct sim_phase *p = phase_of(t);
 	const double wants = own_wants(t) + all_wants(t);
-	const double each = access_ns(w, t, rate_now(w, t));
+	const double each = access_ns(w, t, sim_rate_now(w, t));
 	struct sim_plan plan = {
 		.pending = true, .n = within_time(t, left) / each, .each = each, .wants = wants};
 
@@ -524,7 +534,7 @@ static bool run_fast(struct sim_world *w, struct sim_thread *t)
 		p->time_s > 0 || t->clean_gen != t->area->gen)
 		return false;
 	ns = w->tick_ns - w->model->timer_tick;
-	bytes = rate_now(w, t) * ns;
+	bytes = sim_rate_now(w, t) * ns;
 	if (t->pos + bytes >= t->clean_end)
 		return false;
 	t->pos += bytes;
@@ -567,6 +577,13 @@ static void sink(struct sim_world *w, uint32_t n)
 	}
 }
 
+/* The last entry of a heap is new: let it rise to its place. */
+static void rise(struct sim_world *w, uint32_t n)
+{
+	for (uint32_t i = n - 1; i && earlier(w, i, (i - 1) / 2); i = (i - 1) / 2)
+		swap_slow(w, i, (i - 1) / 2);
+}
+
 static bool goes_on(const struct sim_thread *t)
 {
 	return t->left > 1e-3 && t->current && t->state == SIM_T_RUNNABLE;
@@ -601,39 +618,67 @@ static double next_step(struct sim_world *w, struct sim_thread *t)
 	return at;
 }
 
-/* All steps of all threads, the earliest first: who comes first to a page is not decided by who has
- * the lower number. */
-static void run_slow(struct sim_world *w, uint32_t n)
+/* A step of t, and where it has another one this tick, a place in the heap of `n` for that. */
+static uint32_t step_first(struct sim_world *w, uint32_t n, uint32_t thread)
 {
+	struct sim_thread *t = &w->threads[thread];
+
+	step(w, t);
+	if (!goes_on(t)) {
+		t->plan.pending = false;
+		return n;
+	}
+	w->slow_key[n] = next_step(w, t);
+	w->slow_list[n] = thread;
+	rise(w, n + 1);
+	return n + 1;
+}
+
+/* The step of the heap's root; returns how many are left. */
+static uint32_t step_root(struct sim_world *w, uint32_t n)
+{
+	struct sim_thread *t = &w->threads[w->slow_list[0]];
+
+	step(w, t);
+	if (goes_on(t)) {
+		w->slow_key[0] = next_step(w, t);
+	} else {
+		t->plan.pending = false;
+		swap_slow(w, 0, --n);
+	}
+	sink(w, n);
+	return n;
+}
+
+/*
+ * All steps of all threads, the earliest first: who comes first to a page is not decided by who has
+ * the lower number. All begin at 0, in order of their numbers, which is the order of the list; most
+ * are through with their first step. Those that are not go into a heap, which takes the place in
+ * the list of those who have begun.
+ */
+static void run_slow(struct sim_world *w, uint32_t nr)
+{
+	uint32_t begun = 0, n = 0;
 	uint64_t steps = 0;
 
-	while (n && !w->error) {
-		struct sim_thread *t = &w->threads[w->slow_list[0]];
+	while ((begun < nr || n) && !w->error) {
+		const bool root =
+			n && (begun == nr || (w->slow_key[0] <= 0 &&
+						     w->slow_list[0] < w->slow_list[begun]));
 
-		step(w, t);
-		if (goes_on(t)) {
-			w->slow_key[0] = next_step(w, t);
-		} else {
-			t->plan.pending = false;
-			swap_slow(w, 0, --n);
-		}
-		sink(w, n);
+		n = root ? step_root(w, n) : step_first(w, n, w->slow_list[begun++]);
 		if (++steps > MAX_STEPS)
 			sim_fail(w, -ELOOP, "threads do not get on");
 	}
 }
 
-/* All start together, in order of their numbers, which is the order of the list. */
-static void add_slow(struct sim_world *w, uint32_t n, uint32_t thread)
+static void add_slow(struct sim_world *w, uint32_t n, struct sim_thread *t)
 {
-	struct sim_thread *t = &w->threads[thread];
-
 	t->left = w->tick_ns - w->model->timer_tick;
 	t->system_ns += w->model->timer_tick;
 	t->runtime_ns += w->tick_ns;
 	t->plan.pending = false;
-	w->slow_key[n] = 0;
-	w->slow_list[n] = thread;
+	w->slow_list[n] = t->id - 1;
 }
 
 /* Whoever moved it, the engine hears of it when it has run there. */
@@ -644,15 +689,43 @@ static void tell_node(struct sim_world *w, struct sim_thread *t)
 	t->told_node = t->node;
 }
 
-static void engine_tick(struct sim_world *w, struct sim_thread *t)
+static void note_quiet(const struct sim_world *w, struct sim_thread *t)
 {
+	t->quiet_ns = nb_task_quiet_ns(t->task);
+	t->quiet_cut = *w->cut_periods;
+}
+
+static void engine_tick(struct sim_world *w, struct sim_thread *t, uint64_t now_ns)
+{
+	const uint64_t runtime_ns = sim_whole(t->runtime_ns);
+
 	if (t->told_node != t->node)
 		tell_node(w, t);
-	if (!t->task || nb_task_tick_idle(t->task, (uint64_t)t->runtime_ns, (uint64_t)w->now_ns))
+	if (!t->task || (runtime_ns <= t->quiet_ns && t->quiet_cut == *w->cut_periods))
 		return;
+	if (nb_task_tick_idle(t->task, runtime_ns, now_ns)) {
+		if (t->quiet_ns || t->quiet_cut != *w->cut_periods)
+			note_quiet(w, t);
+		return;
+	}
 	w->kernel_ns = 0;
-	nb_task_tick(w->engine, t->task, (uint64_t)t->runtime_ns, t->node, (uint64_t)w->now_ns);
+	nb_task_tick(w->engine, t->task, runtime_ns, t->node, now_ns);
 	t->debt_ns += w->kernel_ns;
+	note_quiet(w, t);
+}
+
+const char *sim_work_check(const struct sim_world *w)
+{
+	for (uint32_t i = 0; i < w->load->nr_threads; i++) {
+		const struct sim_thread *t = &w->threads[i];
+
+		if (t->phase != &t->load->phases[t->in_phase])
+			return "a thread's phase is not the one of its number";
+		if (t->task && t->quiet_ns && t->quiet_cut == *w->cut_periods &&
+			!nb_task_tick_idle(t->task, t->quiet_ns, (uint64_t)w->now_ns))
+			return "a tick is left out that the engine wants";
+	}
+	return NULL;
 }
 
 /* The area whose first page the thread's phase touches besides, where that page wants attention. */
@@ -685,13 +758,15 @@ static void touch_besides(struct sim_world *w)
 {
 	uint32_t first = 0, nr = 0;
 
+	if (!w->has_besides)
+		return;
 	for (uint32_t i = 0; i < w->nr_run; i++)
-		nr += wants_besides(w, &w->threads[w->run_list[i]]) != NULL;
+		nr += wants_besides(w, w->run_list[i]) != NULL;
 	if (!nr)
 		return;
 	first = (uint32_t)sim_rng_below(&w->rng, w->nr_run);
 	for (uint32_t i = 0; i < w->nr_run; i++) {
-		struct sim_thread *t = &w->threads[w->run_list[(first + i) % w->nr_run]];
+		struct sim_thread *t = w->run_list[(first + i) % w->nr_run];
 		struct sim_area_state *a = wants_besides(w, t);
 
 		if (a)
@@ -701,21 +776,22 @@ static void touch_besides(struct sim_world *w)
 
 void sim_work_tick(struct sim_world *w)
 {
+	const uint64_t now_ns = (uint64_t)w->now_ns;
 	uint32_t slow = 0;
 
 	for (uint32_t i = 0; i < w->nr_run; i++)
-		if (!run_fast(w, &w->threads[w->run_list[i]]))
+		if (!run_fast(w, w->run_list[i]))
 			add_slow(w, slow++, w->run_list[i]);
 	run_slow(w, slow);
 	w->used_ns = 0;
 	touch_besides(w);
 	sim_backdrop_touch_common(w);
 	for (uint32_t i = 0; i < w->nr_run; i++) {
-		struct sim_thread *t = &w->threads[w->run_list[i]];
+		struct sim_thread *t = w->run_list[i];
 
 		if (t->stack_armed && t->current)
 			sim_backdrop_touch(w, t);
 		if (t->state == SIM_T_RUNNABLE)
-			engine_tick(w, t);
+			engine_tick(w, t, now_ns);
 	}
 }

@@ -150,7 +150,15 @@ struct sim_plan {
 	double wants;	   /* popularity of what wanted attention when the plan was made */
 };
 
-enum { SIM_MIX_MEMOS = 4096 };
+/* What a byte of one node's memory costs a thread, while nothing that enters it changes. */
+struct sim_pace {
+	uint32_t epoch; /* sim_world.epoch that it was reckoned at; 0 = not known */
+	uint16_t node;
+	double ns;   /* for a byte, all lines in flight */
+	double rate; /* bytes/ns of a sweep that has everything from there */
+};
+
+enum { SIM_MIX_MEMOS = 4096, SIM_PACES = 4 };
 
 /* The mix of a block, as long as its area's gen is this one. */
 struct sim_mix_memo {
@@ -162,11 +170,12 @@ struct sim_mix_memo {
 
 struct sim_thread {
 	/* hot: looked at every tick */
-	double pos;	  /* sweep: offset in the area */
-	double clean_end; /* sweep: nothing needs attention from pos up to here */
-	double rate;	  /* bytes/ns in the present mix, 0 = not known */
-	double debt_ns;	  /* kernel work done on its behalf, still to be paid with its time */
-	double left;	  /* of this tick, ns */
+	const struct sim_phase *phase; /* that it is in */
+	double pos;		       /* sweep: offset in the area */
+	double clean_end;	       /* sweep: nothing needs attention from pos up to here */
+	double rate;		       /* bytes/ns in the present mix, 0 = not known */
+	double debt_ns; /* kernel work done on its behalf, still to be paid with its time */
+	double left;	/* of this tick, ns */
 	struct sim_plan plan;
 	double wait_until_ns; /* blocked in a fault until then */
 	uint32_t clean_gen;   /* area->gen that clean_end was found at */
@@ -174,12 +183,18 @@ struct sim_thread {
 	int16_t node;	      /* of that CPU */
 	uint16_t in_phase;    /* phase number */
 	uint8_t state;
-	bool current;	     /* running, not queued */
-	bool in_convoy;	     /* in sim_world.convoy */
-	uint32_t rate_epoch; /* sim_world.epoch that rate was reckoned at */
-	uint32_t want_epoch; /* and that want was reckoned at */
-	struct sim_mix mix;  /* bytes by node, from pos on */
-	struct sim_mix want; /* CPU time by node, this tick: its demand on memory */
+	bool current;			 /* running, not queued */
+	bool in_convoy;			 /* in sim_world.convoy */
+	uint32_t rate_epoch;		 /* sim_world.epoch that rate was reckoned at */
+	uint32_t want_epoch;		 /* and that want was reckoned at */
+	struct sim_mix mix;		 /* bytes by node, from pos on */
+	struct sim_mix want;		 /* CPU time by node, this tick: its demand on memory */
+	struct sim_pace pace[SIM_PACES]; /* by node; see sim_pace_forget */
+	uint64_t quiet_ns; /* nb_task_quiet_ns, when sim_world.cut_periods was quiet_cut */
+	uint32_t quiet_cut;
+	double pulled_rate; /* no pull makes it faster than that at epoch pulled_epoch; see convoy.c
+			     */
+	uint32_t pulled_epoch;
 	/* warm */
 	struct nb_task *task;
 	struct sim_process *proc;
@@ -207,6 +222,19 @@ struct sim_thread {
 	uint32_t queue_next; /* run queue link: index + 1, 0 = end */
 };
 
+/* A time or an offset, >= 0: a signed conversion is one instruction, an unsigned one is several. */
+static inline uint64_t sim_whole(double x)
+{
+	return (uint64_t)(int64_t)x;
+}
+
+/* After each change of the thread's node, phase, core_factor, pull or cached. */
+static inline void sim_pace_forget(struct sim_thread *t)
+{
+	for (int i = 0; i < SIM_PACES; i++)
+		t->pace[i].epoch = 0;
+}
+
 struct sim_cpu {
 	int16_t node;
 	bool usable;
@@ -232,6 +260,7 @@ struct sim_world {
 	const struct sim_options *options;
 	struct nb_config config;
 	struct nb_engine *engine;
+	const uint32_t *cut_periods; /* its nb_engine_cut_periods */
 	struct sim_memory memory;
 	struct sim_rng rng;
 	double now_ns, tick_ns;
@@ -242,10 +271,12 @@ struct sim_world {
 	struct sim_thread *threads;
 	struct sim_cpu *cpus; /* [cpu_ids] */
 	struct sim_lru *lru;
-	uint32_t *core_busy; /* [cores] running threads */
-	uint32_t *run_list;  /* indexes of running threads, ascending */
+	uint32_t *core_busy;	      /* [cores] running threads */
+	struct sim_thread **run_list; /* running threads, in order of their numbers */
 	uint32_t nr_run;
 	bool run_list_stale, demand_stale;
+	bool convoy_stale;   /* somebody began or ended to run or to sweep */
+	bool has_besides;    /* a phase of the load has `with` */
 	uint32_t epoch;	     /* counts solutions of memory */
 	double next_wake_ns; /* earliest sleeper */
 	double used_ns;	     /* how much of the tick the thread at work has used */
@@ -292,9 +323,21 @@ struct sim_world {
 int sim_area_init(struct sim_world *w, struct sim_area_state *a, const struct sim_area *load,
 	uint64_t *next_va);
 void sim_area_free(struct sim_world *w, struct sim_area_state *a);
-uint32_t sim_block_of(const struct sim_area_state *a, uint64_t offset);
+static inline uint32_t sim_block_of(const struct sim_area_state *a, uint64_t offset)
+{
+	return (uint32_t)(((a->va + offset) >> NB_HUGE_SHIFT) - (a->va >> NB_HUGE_SHIFT));
+}
 /* Offsets of the pages of block b: [*start, *end). */
-void sim_block_range(const struct sim_area_state *a, uint32_t b, uint64_t *start, uint64_t *end);
+static inline void sim_block_range(
+	const struct sim_area_state *a, uint32_t b, uint64_t *start, uint64_t *end)
+{
+	const uint64_t first = ((a->va >> NB_HUGE_SHIFT) + b) << NB_HUGE_SHIFT;
+
+	*start = first > a->va ? first - a->va : 0;
+	*end = first + NB_HUGE_SIZE - a->va;
+	if (*end > a->bytes)
+		*end = a->bytes;
+}
 static inline uint32_t sim_block_pages(const struct sim_area_state *a, uint32_t b)
 {
 	uint64_t start, end;
@@ -304,7 +347,10 @@ static inline uint32_t sim_block_pages(const struct sim_area_state *a, uint32_t 
 }
 bool sim_block_whole(const struct sim_area_state *a, uint32_t b);
 /* PTE number, in its block, of the page at offset. */
-uint32_t sim_pte_index(const struct sim_area_state *a, uint64_t offset);
+static inline uint32_t sim_pte_index(const struct sim_area_state *a, uint64_t offset)
+{
+	return (uint32_t)((a->va + offset) >> NB_PAGE_SHIFT) & (NB_HUGE_PAGES - 1);
+}
 int sim_block_expand(struct sim_world *w, struct sim_area_state *a, uint32_t b);
 void sim_block_contract(struct sim_world *w, struct sim_area_state *a, uint32_t b);
 uint16_t sim_pte_get(const struct sim_world *w, const struct sim_area_state *a, uint64_t offset);
@@ -317,6 +363,15 @@ void sim_block_split(struct sim_world *w, struct sim_area_state *a, uint32_t b, 
 /* Put every page on the slowest tier; nothing on a machine with one tier. -ENOSPC. */
 int sim_area_preload(struct sim_world *w, struct sim_area_state *a);
 void sim_pages_drop(struct sim_world *w, struct sim_area_state *a);
+/* The node that all of block b counts for, absent pages for `absent_node`; -1: its pages differ. */
+static inline int sim_block_node(const struct sim_area_state *a, uint32_t b, int absent_node)
+{
+	const struct sim_block *block = &a->blocks[b];
+
+	if (block->flags & SIM_B_PTES)
+		return -1;
+	return block->flags & SIM_B_PRESENT ? block->node : absent_node;
+}
 /* Shares by node of the pages in [start, end) of one block; absent pages count for `absent_node`.
  */
 void sim_block_mix(const struct sim_world *w, const struct sim_area_state *a, uint64_t start,
@@ -412,10 +467,32 @@ const char *sim_sched_check(const struct sim_world *w);
 void sim_work_start(struct sim_world *w, struct sim_thread *t);
 void sim_work_wake(struct sim_world *w);
 void sim_work_tick(struct sim_world *w);
+const char *sim_work_check(const struct sim_world *w);
 /* demand.c: what threads ask of memory this tick, and the rates that come out */
 void sim_demand(struct sim_world *w);
 double sim_rate_of(
 	const struct sim_world *w, const struct sim_thread *t, const struct sim_mix *mix);
+/* Known, and all its bytes are from that node: what a sweep's pace is now. NULL: not so. */
+static inline const struct sim_pace *sim_pace_known(
+	const struct sim_world *w, const struct sim_thread *t)
+{
+	const struct sim_pace *pace = &t->pace[t->mix.node[0] % SIM_PACES];
+
+	return t->mix.nr == 1 && t->mix.share[0] == 1 && pace->epoch == w->epoch &&
+			       pace->node == t->mix.node[0]
+		       ? pace
+		       : NULL;
+}
+/* Sets rate to that of the thread's mix, and rate_epoch. */
+void sim_rate_renew(const struct sim_world *w, struct sim_thread *t);
+static inline double sim_rate_now(const struct sim_world *w, struct sim_thread *t)
+{
+	if (t->rate_epoch != w->epoch)
+		sim_rate_renew(w, t);
+	return t->rate;
+}
+/* Is every pace that counts as known what would be reckoned now? */
+const char *sim_paces_check(const struct sim_world *w);
 /* convoy.c: who follows whom */
 void sim_convoy_update(struct sim_world *w);
 /* Which blocks a sweep may pass without care, from pos on; sets mix, clean_end, clean_gen. False on
