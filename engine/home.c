@@ -249,6 +249,9 @@ static void note_return(const struct nb_engine *e, struct nb_task *t, uint64_t n
 		t->returns_ns = now_ns;
 		t->returns = 0;
 	}
+	if (t->returns > 0 && now_ns - t->return_ns < LOOK_MS * ms)
+		return;
+	t->return_ns = now_ns;
 	t->returns++;
 }
 

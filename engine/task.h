@@ -40,7 +40,8 @@ struct nb_task {
 	uint64_t home_look_ns; /* not looked at before */
 	uint64_t away_ns;      /* away from home since; 0 = at home */
 	uint64_t returns_ns;   /* since when `returns` are counted */
-	uint32_t returns;      /* so often it was brought home */
+	uint64_t return_ns;    /* the last that was */
+	uint32_t returns;      /* so often it was brought home, those close together once */
 };
 
 /* What is kept of it. */

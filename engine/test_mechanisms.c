@@ -640,7 +640,7 @@ static uint64_t vma_in_a_long_period(struct world *w)
 
 /*
  * The scan period, 250 ms at first, after a sequence without faults, which doubles it in any case,
- * and one whose faults are all private and local: four times that, or 3 slots of 50 ms longer.
+ * and one whose faults are all private and local: twice that, or 3 slots of 50 ms longer.
  */
 static uint64_t period_after_local_faults(struct world *w)
 {
@@ -732,7 +732,7 @@ static const struct mechanism_test tests[] = {
 	T(VMA_START_SEQ, late_and_untouched, 1, 0, "linux-6.8", "vma_force=off", 2),
 	T(HOME_NODE, away_from_home, NB_WHY_MOVE, NB_WHY_IN_PLACE, "numabal", NULL, 2),
 	T(SCAN_NEW_VMA, vma_in_a_long_period, 1, 0, "numabal", NULL, 2),
-	T(SCAN_DOUBLE, period_after_local_faults, 2000, 650, "numabal", NULL, 2),
+	T(SCAN_DOUBLE, period_after_local_faults, 1000, 650, "numabal", NULL, 2),
 };
 
 enum {
