@@ -294,12 +294,13 @@ static bool background(struct nb_agent *a)
 static uint64_t time_to_wait(const struct nb_agent *a)
 {
 	const uint64_t now = nb_os_now_ns();
+	const uint64_t arm = nb_sample_next_ns(a, now);
 	uint64_t until = now + LONGEST_WAIT_MS * ms;
 
 	if (a->nr_spans > 0 && a->next_tick_ns < until)
 		until = a->next_tick_ns;
-	if (nb_sample_next_ns(a) < until)
-		until = nb_sample_next_ns(a);
+	if (arm < until)
+		until = arm;
 	if (a->guest->canary.fd >= 0 && a->next_canary_ns < until)
 		until = a->next_canary_ns;
 	return until > now ? until - now : 1;

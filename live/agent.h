@@ -158,9 +158,9 @@ struct nb_agent {
 	uint32_t placed_look;
 	bool taking_back; /* the children are gone: private memory comes back */
 	bool sweep;	  /* backings without users may be there */
-	uint64_t collapse_at,
-		next_collapse_ns; /* where to look for settled blocks next, and when */
-	/* And for those that can be inferred by now; at >= end: nowhere. */
+	uint64_t collapse_at; /* where to look for settled blocks next */
+	uint64_t next_collapse_ns;
+	/* Where to look for those that can be inferred by now; at >= end: nowhere. */
 	uint64_t infer_at, infer_end;
 	uint64_t first_move_ns;
 };
@@ -268,7 +268,7 @@ void nb_sample_again(struct nb_agent *a, uint64_t block);
 /* Arm a slice of what was chosen, when its time has come. */
 void nb_sample_work(struct nb_agent *a);
 /* When that is; UINT64_MAX: there is nothing to arm. */
-uint64_t nb_sample_next_ns(const struct nb_agent *a);
+uint64_t nb_sample_next_ns(const struct nb_agent *a, uint64_t now);
 
 /* ---- move.c ---- */
 

@@ -155,7 +155,6 @@ static int set_policy(struct nb_agent *a, const struct nb_wish *w, uint64_t star
 		.mode = (uint8_t)(w->kind == NB_REQUEST_LAZY ? NB_POLICY_NOOP : w->mode),
 		.migrate_on_fault = w->mode != NB_POLICY_DEFAULT,
 	};
-
 	int rc;
 
 	node_set(a, w->nodes, &p);

@@ -55,9 +55,8 @@ static bool next_block(struct nb_agent *a)
 
 			if (left-- == 0)
 				return false;
-			if (b == NULL || !is_due(a, b))
-				continue;
-			return true;
+			if (b != NULL && is_due(a, b))
+				return true;
 		}
 	}
 	a->collapse_at = 0;
@@ -67,7 +66,6 @@ static bool next_block(struct nb_agent *a)
 static void collapse(struct nb_agent *a, uint64_t block)
 {
 	const long rc = NB_OS_3(madvise, block, NB_HUGE_SIZE, MADV_COLLAPSE);
-
 	struct nb_block *b = nb_block_at(&a->guest->regions, block);
 
 	nb_stat_add(&nb_guest_stats(a->guest)->collapsed, rc == 0);

@@ -14,7 +14,6 @@
 #include "agent.h"
 
 enum {
-	MOST_TRUST = 4,
 	INFERRED_TRUST = 2,
 	VOTERS = 8,  /* blocks around one that have a vote */
 	NEAREST = 2, /* of them, those that are doubted with it */
@@ -64,7 +63,7 @@ static void more_trust(struct nb_block *b, int by)
 {
 	const int trust = b->trust + by;
 
-	b->trust = (uint8_t)(trust < 0 ? 0 : trust > MOST_TRUST ? MOST_TRUST : trust);
+	b->trust = (uint8_t)(trust < 0 ? 0 : trust > NB_MOST_TRUST ? NB_MOST_TRUST : trust);
 }
 
 /* Found elsewhere than expected: whoever is near may be as well, and is asked more often. */
@@ -129,11 +128,14 @@ static bool is_unknown(const struct nb_block *b)
 	return b->wanted == NB_NO_NODE && !b->waits;
 }
 
+static struct nb_backing *backing_at(struct nb_agent *a, const struct nb_region *r)
+{
+	return r != NULL ? &a->guest->regions.backing[r->backing] : NULL;
+}
+
 static struct nb_backing *backing_of(struct nb_agent *a, uint64_t block)
 {
-	const struct nb_region *r = nb_region_at(&a->guest->regions, block);
-
-	return r != NULL ? &a->guest->regions.backing[r->backing] : NULL;
+	return backing_at(a, nb_region_at(&a->guest->regions, block));
 }
 
 /* With a margin, so that it does not change its mind with each guess. */
@@ -149,7 +151,8 @@ static void weigh_guesses(struct nb_backing *k)
 
 static void try_guess(struct nb_agent *a, uint64_t block, int home)
 {
-	struct nb_backing *k = backing_of(a, block);
+	const struct nb_region *r = nb_region_at(&a->guest->regions, block);
+	struct nb_backing *k = backing_at(a, r);
 	const int guess = foretold(a, block);
 	bool was_proven;
 
@@ -163,11 +166,8 @@ static void try_guess(struct nb_agent *a, uint64_t block, int home)
 	k->guesses++;
 	k->right_guesses = (uint8_t)(k->right_guesses + (guess == home));
 	weigh_guesses(k);
-	if (!was_proven && k->proven) {
-		const struct nb_region *r = nb_region_at(&a->guest->regions, block);
-
+	if (!was_proven && k->proven)
 		nb_judge_again(a, r->start, r->end);
-	}
 }
 
 /* Where it is not known yet, and where two owners meet, blocks are asked one by one. */
@@ -342,8 +342,8 @@ static bool infer_block(struct nb_agent *a, uint64_t block, int *home)
 	struct nb_block *b = nb_block_at(&a->guest->regions, block);
 	struct sides s;
 
-	if (b == NULL || b->moving || b->armed > 0 || (b->wanted == NB_NO_NODE && b->waits) ||
-		(b->wanted != NB_NO_NODE && b->trust >= INFERRED_TRUST))
+	if (b == NULL || b->moving || b->armed > 0 ||
+		(b->wanted == NB_NO_NODE ? b->waits : b->trust >= INFERRED_TRUST))
 		return false;
 	s = sides_of(a, block);
 	*home = foretold_by(&s);
@@ -409,7 +409,8 @@ uint32_t nb_judge_sweep(
 	uint32_t n = 0;
 	int left = SWEEP;
 
-	/* Who has it may keep it for long: at the end of the next round. */
+	/* Who has it may keep it for long: what was to be looked at is given up, until the end of
+	 * the next round. */
 	if (!nb_lock_try(&t->lock, &signals)) {
 		a->infer_at = a->infer_end;
 		return 0;
@@ -462,10 +463,7 @@ bool nb_judge_guess(struct nb_agent *a, uint64_t block, int home, int node)
 		ok = node == nb_near_node(a, home) || found_at(a, block, &s, node);
 		b->node = (int16_t)node;
 		if (!ok) {
-			b->wanted = NB_NO_NODE;
-			b->trust = 0;
-			/* Until it was touched it is not inferred again. */
-			b->waits = true;
+			nb_block_forget(b, true);
 			nb_sample_again(a, block);
 		}
 	}
@@ -482,9 +480,7 @@ void nb_judge_forget(struct nb_agent *a, uint64_t block)
 	if (!nb_lock_try(&t->lock, &signals))
 		return;
 	b = nb_block_at(t, block);
-	if (b != NULL) {
-		b->wanted = NB_NO_NODE;
-		b->trust = 0;
-	}
+	if (b != NULL)
+		nb_block_forget(b, false);
 	nb_unlock(&t->lock, &signals);
 }

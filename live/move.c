@@ -70,18 +70,7 @@ int nb_page_node(struct nb_agent *a, uint64_t addr)
 
 int nb_near_node(const struct nb_agent *a, int node)
 {
-	int best = node;
-
-	if (a->topo.nodes[node].mem_bytes > 0)
-		return node;
-	for (int n = 0; n < (int)a->topo.nr_nodes; n++)
-		if (a->topo.nodes[n].mem_bytes > 0 &&
-			(best == node ||
-				nb_distance(&a->topo, (unsigned int)node, (unsigned int)n) <
-					nb_distance(
-						&a->topo, (unsigned int)node, (unsigned int)best)))
-			best = n;
-	return best;
+	return nb_topology_nearest_memory(&a->topo, (unsigned int)node);
 }
 
 /* Every so many pages are asked for, from one chosen at random on. */

@@ -21,6 +21,7 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include "../engine/topology.h"
 #include "lock.h"
 
 enum {
@@ -62,6 +63,17 @@ struct nb_block {
 	bool waits;	 /* for the engine to hear more: not where it is wanted, or a lazy move */
 	int16_t wanted;	 /* the owner's node; NB_NO_NODE = not known */
 };
+
+/* Trust never is more; one scan in 2^trust asks a block. */
+enum { NB_MOST_TRUST = 4 };
+
+/* Its owner is not known any more. asked: who touches it next decides, not those around it. */
+static inline void nb_block_forget(struct nb_block *b, bool asked)
+{
+	b->wanted = NB_NO_NODE;
+	b->trust = 0;
+	b->waits |= asked;
+}
 
 struct nb_backing {
 	int fd; /* in the agent's own table of descriptors; -1 = free, -2 = another process has it

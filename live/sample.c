@@ -29,7 +29,6 @@ enum {
 	TRIES = 4,	     /* to find a mapped page in a block */
 	PATIENCE = 8,	     /* scans, about, until an untouched one is given up */
 	DUTY = 4,	     /* asking again takes at most one part in so many of the time */
-	MOST_RARE = 4,	     /* one scan in 2^n asks a block whose owner was met n times */
 	MOST_PAUSE_NS = 200000000,
 	MOST_PATIENCE_NS = 1000000000, /* with threads that are new */
 	STEP = 8,		       /* one block in so many, of those that nothing is known of */
@@ -65,10 +64,8 @@ static bool is_ours(struct nb_agent *a, uint64_t page)
 	return false;
 }
 
-static void arm_page(struct nb_agent *a, struct nb_region *r, uint64_t page)
+static void arm_page(struct nb_agent *a, struct nb_region *r, struct nb_block *b, uint64_t page)
 {
-	struct nb_block *b = nb_block_at(&a->guest->regions, page);
-
 	if (!is_ours(a, page) || atomic_load(&a->guest->revoked))
 		return;
 	if (NB_OS_3(madvise, page, NB_PAGE_SIZE, MADV_DONTNEED) != 0) {
@@ -118,9 +115,9 @@ static bool is_calm(struct nb_agent *a)
 /* A block whose owner is known is asked now and then. */
 static bool is_settled(struct nb_agent *a, const struct nb_block *b)
 {
-	const unsigned int rare = is_calm(a) && !b->away ? MOST_RARE : b->trust;
+	const unsigned int rare = is_calm(a) && !b->away ? NB_MOST_TRUST : b->trust;
 
-	return nb_agent_random(a) >> (64 - MOST_RARE) >= (1U << MOST_RARE) >> rare;
+	return nb_agent_random(a) >> (64 - NB_MOST_TRUST) >= (1U << NB_MOST_TRUST) >> rare;
 }
 
 /* Of what nothing is known of one block in STEP is asked first: what is between is inferred, or
@@ -174,14 +171,6 @@ static bool push_page_of(struct nb_agent *a, const struct nb_region *r, uint64_t
 	return true;
 }
 
-/* Who touches it next decides, not those before or around it. */
-static void forget(struct nb_block *b)
-{
-	b->wanted = NB_NO_NODE;
-	b->trust = 0;
-	b->waits = true;
-}
-
 /* The lock is held. */
 static void choose(struct nb_agent *a, uint64_t block, uint64_t phase, struct nb_arm_result *out)
 {
@@ -191,7 +180,7 @@ static void choose(struct nb_agent *a, uint64_t block, uint64_t phase, struct nb
 	if (!may_arm(r))
 		return;
 	if (b != NULL && a->armer.all)
-		forget(b);
+		nb_block_forget(b, true);
 	if (queue_full(a))
 		return;
 	if ((b != NULL && passed_over(a, r, b, block, phase)) || !push_page_of(a, r, block))
@@ -211,9 +200,12 @@ void nb_sample_again(struct nb_agent *a, uint64_t block)
 		push_page_of(a, r, block);
 }
 
-static bool full(const struct nb_arm_request *q, const struct nb_arm_result *out)
+/* Where each block is to be asked all are gone through, if only to be forgotten. */
+static bool has_more(
+	const struct nb_agent *a, const struct nb_arm_request *q, const struct nb_arm_result *out)
 {
-	return q->max_present != 0 && out->present >= q->max_present;
+	return out->end < q->end && (q->max_present == 0 || out->present < q->max_present) &&
+	       (!queue_full(a) || a->armer.all);
 }
 
 int nb_sample_arm(void *ctx, const struct nb_arm_request *q, struct nb_arm_result *out)
@@ -225,12 +217,10 @@ int nb_sample_arm(void *ctx, const struct nb_arm_request *q, struct nb_arm_resul
 	*out = (struct nb_arm_result){.end = q->start};
 	if (atomic_load(&a->guest->uffd) < 0)
 		return -EBADF;
-	while (out->end < q->end && !full(q, out) && (!queue_full(a) || a->armer.all)) {
+	while (has_more(a, q, out)) {
 		if (!nb_lock_try(&a->guest->regions.lock, &signals))
 			break;
-		for (int i = 0; i < BLOCKS_AT_ONCE && out->end < q->end && !full(q, out) &&
-				(!queue_full(a) || a->armer.all);
-			i++) {
+		for (int i = 0; i < BLOCKS_AT_ONCE && has_more(a, q, out); i++) {
 			choose(a, out->end, phase, out);
 			out->end += NB_HUGE_SIZE;
 		}
@@ -276,11 +266,14 @@ static bool arm_next(struct nb_agent *a)
 	struct nb_region *r = nb_region_at(&a->guest->regions, page);
 	struct nb_block *b = nb_block_at(&a->guest->regions, page);
 
-	if (b != NULL && !may_arm(r))
-		b->armed = 0;
-	if (!may_arm(r) || (b != NULL && not_needed(a, b, page & ~(uint64_t)NB_HUGE_MASK)))
+	if (!may_arm(r)) {
+		if (b != NULL)
+			b->armed = 0;
 		return false;
-	arm_page(a, r, page);
+	}
+	if (b != NULL && not_needed(a, b, page & ~(uint64_t)NB_HUGE_MASK))
+		return false;
+	arm_page(a, r, b, page);
 	return b == NULL || (b->wanted != NB_NO_NODE && !b->waits);
 }
 
@@ -290,10 +283,9 @@ static bool too_early(const struct nb_agent *a, uint64_t now)
 	return a->nr_homeless * 2 > a->nr_running && now < a->armer.since_ns + MOST_PATIENCE_NS;
 }
 
-uint64_t nb_sample_next_ns(const struct nb_agent *a)
+uint64_t nb_sample_next_ns(const struct nb_agent *a, uint64_t now)
 {
 	const struct nb_armer *w = &a->armer;
-	const uint64_t now = nb_os_now_ns();
 
 	if (w->nr == 0 || atomic_load(&a->guest->uffd) < 0)
 		return UINT64_MAX;
@@ -316,8 +308,7 @@ void nb_sample_work(struct nb_agent *a)
 	bool leisurely = false;
 	uint64_t pause_ns;
 
-	if (w->nr == 0 || since < w->next_ns || too_early(a, since) ||
-		atomic_load(&a->guest->uffd) < 0)
+	if (nb_sample_next_ns(a, since) > since)
 		return;
 	if (!nb_lock_try(&a->guest->regions.lock, &signals)) {
 		w->next_ns = since + SLICE_NS;
