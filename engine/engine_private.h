@@ -26,6 +26,7 @@ struct nb_node_state {
 	bool full; /* no CPU of it was idle at full_ns */
 	uint64_t full_ns;
 	uint32_t residents; /* tasks that belong here and need a CPU */
+	uint32_t others;    /* and those of other engines */
 	uint32_t intruder;  /* first of the tasks that run here and belong elsewhere; 0 = none */
 };
 

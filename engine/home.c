@@ -2,6 +2,7 @@
 #include "home.h"
 #include <errno.h>
 #include "engine_private.h"
+#include "scanperiod.h"
 
 static const uint64_t ms = 1000000;
 
@@ -12,6 +13,7 @@ enum {
 	ACTIVE_MS = 1000, /* a task not seen for so long while others were needs no CPU */
 	INTRUDERS = 16,	  /* looked at for one task */
 	RETURNS = 16,	  /* in the time of patience: somebody else wants that CPU as much */
+	FEW_RETURNS = 2,  /* where it is known that somebody does */
 	QUARTERS = 4,
 };
 
@@ -51,8 +53,12 @@ static void belong(struct nb_engine *e, struct nb_task *t, int node, uint64_t no
 	e->nodes[node].residents++;
 	t->away_ns = 0;
 	t->returns = 0;
-	if (from != node)
-		trace(e, t, NB_EVENT_PREFERRED, from, 0, now_ns);
+	if (from == node)
+		return;
+	trace(e, t, NB_EVENT_PREFERRED, from, 0, now_ns);
+	/* Its memory is not there. */
+	if (from != NB_NO_NODE && t->mm != NULL)
+		nb_scan_afresh(e, t, now_ns);
 }
 
 void nb_home_gone(struct nb_engine *e, struct nb_task *t)
@@ -109,7 +115,9 @@ static void count_if_old(struct nb_engine *e, uint64_t now_ns)
 /* Tasks that belong there and need a CPU, with `t`. */
 static uint64_t with(const struct nb_engine *e, int node, const struct nb_task *t)
 {
-	return e->nodes[node].residents + !(t->resident && t->home == node);
+	const struct nb_node_state *s = &e->nodes[node];
+
+	return (uint64_t)s->residents + s->others + !(t->resident && t->home == node);
 }
 
 /* With `t`, `a` has fewer tasks for its CPUs than `b`. */
@@ -263,11 +271,30 @@ static bool kept_away(const struct nb_engine *e, struct nb_task *t, uint64_t now
 	return t->returns >= RETURNS || now_ns - t->away_ns > patience_ns(e);
 }
 
+/* More belong there than it has CPUs, and not so where the task was taken: those that chose at the
+ * same time did not know of each other. */
+static bool crowded_out(struct nb_engine *e, const struct nb_task *t, int node, uint64_t now_ns)
+{
+	if (t->returns < FEW_RETURNS)
+		return false;
+	count_if_old(e, now_ns);
+	return with(e, t->home, t) > e->topo.nodes[t->home].nr_cpus &&
+	       with(e, node, t) <= e->topo.nodes[node].nr_cpus;
+}
+
+/* Its home may be the node it was taken to. */
+static bool gives_up(struct nb_engine *e, struct nb_task *t, int cpu_node, uint64_t now_ns)
+{
+	if (kept_away(e, t, now_ns) && has_room(e, t, cpu_node, now_ns))
+		return true;
+	return crowded_out(e, t, cpu_node, now_ns);
+}
+
 static void come_home(struct nb_engine *e, struct nb_task *t, int cpu_node, uint64_t now_ns)
 {
 	int err;
 
-	if (kept_away(e, t, now_ns) && has_room(e, t, cpu_node, now_ns)) {
+	if (gives_up(e, t, cpu_node, now_ns)) {
 		belong(e, t, cpu_node, now_ns);
 		return;
 	}
@@ -313,6 +340,17 @@ int nb_home_tick(
 int nb_task_home(const struct nb_task *t, int cpu_node)
 {
 	return t->home != NB_NO_NODE ? t->home : cpu_node;
+}
+
+void nb_engine_others(struct nb_engine *e, const uint32_t *tasks)
+{
+	for (unsigned int n = 0; n < e->topo.nr_nodes; n++)
+		e->nodes[n].others = tasks[n];
+}
+
+uint32_t nb_engine_residents(const struct nb_engine *e, int node)
+{
+	return e->nodes[node].residents;
 }
 
 void nb_task_sleeps(struct nb_task *t)

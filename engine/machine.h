@@ -238,6 +238,13 @@ int nb_task_home(const struct nb_task *t, int cpu_node);
 void nb_task_sleeps(struct nb_task *t);
 
 /*
+ * Programs with an engine each, on one machine: how many of the others' tasks belong to each node
+ * and need a CPU, [nr_nodes]; to be told before ticks. And what is to be told of this one's.
+ */
+void nb_engine_others(struct nb_engine *e, const uint32_t *tasks);
+uint32_t nb_engine_residents(const struct nb_engine *e, int node);
+
+/*
  * True when the next nb_task_tick with this run time and time would do nothing, so that a machine
  * with many tasks may skip the call. Cheap.
  */

@@ -184,19 +184,23 @@ static bool in_place(const struct nb_task *t)
 	return t->hurried_in_vain || remote * STRAGGLERS <= t->locality[NB_LOCAL] + remote;
 }
 
+void nb_scan_afresh(struct nb_engine *e, struct nb_task *t, uint64_t now_ns)
+{
+	const uint64_t now_j = nb_jiffies(&e->rules, now_ns);
+
+	nb_task_set_period(e, t, nb_scan_min_ms(e, t), now_ns);
+	if (t->mm->next_scan_j > now_j)
+		t->mm->next_scan_j = now_j;
+}
+
 /* By what the faults of a sequence found, and nothing else. One task that finds memory far away is
  * enough to scan; many that do not must not keep it from that. */
 static void double_or_restart(struct nb_engine *e, struct nb_task *t, uint64_t now_ns)
 {
-	const uint64_t now_j = nb_jiffies(&e->rules, now_ns);
-
-	if (starts_afresh(t)) {
-		nb_task_set_period(e, t, nb_scan_min_ms(e, t), now_ns);
-		if (t->mm->next_scan_j > now_j)
-			t->mm->next_scan_j = now_j;
-	} else {
+	if (starts_afresh(t))
+		nb_scan_afresh(e, t, now_ns);
+	else
 		lengthen(e, t, in_place(t) ? t->scan_period_ms : t->scan_period_ms / 4, now_ns);
-	}
 	forget_locality(t);
 }
 

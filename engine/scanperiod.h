@@ -16,6 +16,9 @@ uint32_t nb_scan_min_ms(const struct nb_engine *e, const struct nb_task *t);
 uint32_t nb_scan_start_ms(const struct nb_engine *e, const struct nb_task *t);
 uint32_t nb_scan_max_ms(const struct nb_engine *e, const struct nb_task *t);
 
+/* What the task uses is likely far away: the shortest period, and the next scan now. */
+void nb_scan_afresh(struct nb_engine *e, struct nb_task *t, uint64_t now_ns);
+
 /*
  * With scan_adapt: after a scan sequence with so many pages in shared and private faults, and
  * t->locality: longer where nothing was found or moves failed, longer where pages are where they

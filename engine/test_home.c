@@ -3,6 +3,7 @@
 #include "test_world.h"
 #include <errno.h>
 #include "engine_private.h"
+#include "scanperiod.h"
 
 enum {
 	MANY = 16,
@@ -418,6 +419,71 @@ static void who_is_pushed_out_all_the_time_belongs_elsewhere(void **state)
 	assert_int_equal(home_after_returns(1000, 100), 0);
 }
 
+/* Full of other engines' tasks: the first choice is another. */
+static void the_first_choice_respects_others(void **state)
+{
+	struct world w = w_begin("numabal", 3);
+	const uint32_t others[] = {TM_CPUS_PER_NODE, TM_CPUS_PER_NODE - 1, 0};
+
+	(void)state;
+	nb_engine_others(w.m->e, others);
+	assert_int_equal(settled(&w, 1, 0)->home, 2);
+	assert_int_equal(nb_engine_residents(w.m->e, 2), 1);
+	assert_int_equal(nb_engine_residents(w.m->e, 0), 0);
+	assert_int_equal(settled(&w, 2, 1)->home, 1);
+	w_end(&w);
+}
+
+/* Taken from home every 500 ms, by `theirs` of others there and `elsewhere` where it is taken.
+ * After how many times it belongs elsewhere; 9: not by then. */
+static int returns_until_it_stays(uint32_t theirs, uint32_t elsewhere)
+{
+	struct world w = home_on_0(2);
+	const uint32_t others[] = {theirs, elsewhere};
+	int times = 0;
+
+	nb_engine_others(w.m->e, others);
+	while (w.t->home == 0 && times < 9) {
+		seen(&w, w.t, 250, 0);
+		seen(&w, w.t, 250, 1);
+		times++;
+	}
+	w_end(&w);
+	return times;
+}
+
+static void where_too_many_belong_who_is_taken_away_stays_away(void **state)
+{
+	(void)state;
+	assert_int_equal(returns_until_it_stays(TM_CPUS_PER_NODE, 0), 3);
+	assert_int_equal(returns_until_it_stays(TM_CPUS_PER_NODE, TM_CPUS_PER_NODE - 1), 3);
+	/* One more is no better there. */
+	assert_int_equal(returns_until_it_stays(TM_CPUS_PER_NODE, TM_CPUS_PER_NODE), 9);
+	/* As many as it has CPUs, with this one. */
+	assert_int_equal(returns_until_it_stays(TM_CPUS_PER_NODE - 1, 0), 9);
+}
+
+/* What it uses is on the node that it left. */
+static void with_a_new_home_scans_begin_afresh(void **state)
+{
+	struct world w = home_on_0(2);
+	const uint32_t others[] = {TM_CPUS_PER_NODE, 0};
+
+	(void)state;
+	nb_engine_others(w.m->e, others);
+	nb_task_set_period(w.m->e, w.t, 30000, w.m->now_ns);
+	w.mm->next_scan_j = nb_jiffies(&w.m->e->rules, w.m->now_ns + 60000 * MS);
+	for (int i = 0; i < 9 && w.t->home == 0; i++) {
+		assert_int_equal(w.t->scan_period_ms, 30000);
+		seen(&w, w.t, 250, 0);
+		seen(&w, w.t, 250, 1);
+	}
+	assert_int_equal(w.t->home, 1);
+	assert_int_equal(w.t->scan_period_ms, nb_scan_min_ms(w.m->e, w.t));
+	assert_true(w.mm->next_scan_j < nb_jiffies(&w.m->e->rules, w.m->now_ns + 30000 * MS));
+	w_end(&w);
+}
+
 static void nobody_is_kept_away_in_his_sleep(void **state)
 {
 	struct world w = home_on_0(2);
@@ -565,6 +631,9 @@ int main(void)
 		cmocka_unit_test(where_there_is_no_room_nobody_comes_to_belong),
 		cmocka_unit_test(who_is_taken_away_again_and_again_may_stay),
 		cmocka_unit_test(who_is_pushed_out_all_the_time_belongs_elsewhere),
+		cmocka_unit_test(the_first_choice_respects_others),
+		cmocka_unit_test(where_too_many_belong_who_is_taken_away_stays_away),
+		cmocka_unit_test(with_a_new_home_scans_begin_afresh),
 		cmocka_unit_test(nobody_is_kept_away_in_his_sleep),
 		cmocka_unit_test(who_may_not_go_home_belongs_where_it_is),
 		cmocka_unit_test(machines_need_not_move_tasks),

@@ -181,6 +181,13 @@ static void trouble(struct fuzz *f, struct args x)
 	f->m->bad_arm_end = x.a & 16;
 }
 
+static void others(struct fuzz *f, struct args x)
+{
+	const uint32_t tasks[NODES] = {x.b, x.c, x.a & 1 ? UINT32_MAX : 0};
+
+	nb_engine_others(f->m->e, tasks);
+}
+
 static void replace_task(struct fuzz *f, struct args x)
 {
 	const uint32_t i = x.a % TASKS;
@@ -196,7 +203,7 @@ typedef void (*event_fn)(struct fuzz *f, struct args x);
 
 static const event_fn events[] = {map, map, unmap, populate, populate, protect, policy, drop, tick,
 	tick, touch, touch, odd_fault, moves, huge, set, watermark, trouble, replace_task,
-	unmap_all, moved};
+	unmap_all, moved, others};
 
 /* ---- a run ---- */
 

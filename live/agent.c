@@ -162,7 +162,8 @@ static struct nb_agent *new_agent(struct nb_guest *g)
 	a->threads = nb_heap_alloc(&a->heap, NB_MAX_THREADS * sizeof(a->threads[0]));
 	a->spans = nb_heap_alloc(&a->heap, NB_MAX_SEEN * sizeof(a->spans[0]));
 	a->wanted = nb_heap_alloc(&a->heap, NB_MAX_SEEN * sizeof(a->wanted[0]));
-	if (a->threads == NULL || a->spans == NULL || a->wanted == NULL)
+	a->residents = nb_heap_alloc(&a->heap, a->topo.nr_nodes * sizeof(a->residents[0]));
+	if (a->threads == NULL || a->spans == NULL || a->wanted == NULL || a->residents == NULL)
 		return NULL;
 	return a;
 }

@@ -32,6 +32,7 @@ struct nb_thread {
 	int16_t node;	      /* where it ran last */
 	bool runs;	      /* it did since the last tick */
 	bool homeless;	      /* it is not known yet where it belongs */
+	int16_t home;	      /* when it was looked at last; NB_NO_NODE = not known */
 };
 
 /* A range of whole blocks that the engine knows as a VMA. */
@@ -146,6 +147,7 @@ struct nb_agent {
 	/* Threads that ran between the last two ticks, and those of them that are new: it is not
 	 * known yet where they belong. */
 	uint32_t nr_running, nr_homeless;
+	uint32_t *residents; /* [nr_nodes] scratch: tasks that belong to each node */
 
 	struct nb_armer armer;
 	struct nb_sights sights;
@@ -156,8 +158,8 @@ struct nb_agent {
 	uint32_t nr_carriers;
 	uint64_t placed_nodes; /* bits: threads were moved there, since look placed_look */
 	uint32_t placed_look;
-	bool taking_back; /* the children are gone: private memory comes back */
-	bool sweep;	  /* backings without users may be there */
+	bool taking_back;     /* the children are gone: private memory comes back */
+	bool sweep;	      /* backings without users may be there */
 	uint64_t collapse_at; /* where to look for settled blocks next */
 	uint64_t next_collapse_ns;
 	/* Where to look for those that can be inferred by now; at >= end: nowhere. */
@@ -254,6 +256,9 @@ uint32_t nb_judge_sweep(
 bool nb_judge_guess(struct nb_agent *a, uint64_t block, int home, int node);
 /* What was inferred of it leads to nothing: it is unknown again. */
 void nb_judge_forget(struct nb_agent *a, uint64_t block);
+/* Who belonged to that node belongs elsewhere: the owners of its blocks are unknown again. False:
+ * try again. */
+bool nb_judge_left(struct nb_agent *a, int home);
 /* Not every block needs to be asked there. The lock is held. */
 bool nb_judge_may_infer(struct nb_agent *a, uint64_t block);
 /* It can be inferred by now, and will be. The lock is held. */
@@ -361,6 +366,23 @@ int nb_requests_serve(struct nb_guest *g, uint64_t age_ns, nb_serve_fn serve, vo
 /* ---- watchdog.c ---- */
 
 void nb_watchdog_main(void *guest);
+
+/* What the watchdog sees of the agent, a few times in the time that a fault may wait. */
+struct nb_watch_look {
+	uint64_t now_ns;
+	uint64_t held;	   /* since when it has had a fault in its hands; 0 = it has none */
+	uint64_t progress; /* it changes while the agent does something */
+	bool waits;	   /* a fault that it has not taken */
+};
+
+struct nb_watch {
+	uint64_t now_ns, held, progress; /* of the last look */
+	uint64_t waited_ns;		 /* the same fault, as far as is known */
+	uint64_t quiet_ns;		 /* no progress for so long */
+};
+
+/* True: it has waited for `limit_ns`. */
+bool nb_watch_step(struct nb_watch *w, const struct nb_watch_look *look, uint64_t limit_ns);
 /* Unregister everything, close the descriptor, and count it. Any helper. */
 void nb_guest_close(struct nb_guest *g, int note);
 

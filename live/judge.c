@@ -484,3 +484,28 @@ void nb_judge_forget(struct nb_agent *a, uint64_t block)
 		nb_block_forget(b, false);
 	nb_unlock(&t->lock, &signals);
 }
+
+static void leave_region(struct nb_agent *a, const struct nb_region *r, int home)
+{
+	const struct nb_span whole = nb_whole_blocks(r);
+
+	for (uint64_t at = whole.start; at < whole.end; at += NB_HUGE_SIZE) {
+		struct nb_block *b = nb_block_at(&a->guest->regions, at);
+
+		if (b != NULL && b->wanted == home)
+			nb_block_forget(b, false);
+	}
+}
+
+bool nb_judge_left(struct nb_agent *a, int home)
+{
+	struct nb_regions *t = &a->guest->regions;
+	struct nb_signals signals;
+
+	if (!nb_lock_try(&t->lock, &signals))
+		return false;
+	for (uint32_t i = 0; i < t->nr; i++)
+		leave_region(a, &t->region[i], home);
+	nb_unlock(&t->lock, &signals);
+	return true;
+}

@@ -4,6 +4,13 @@
 
 static const char magic[8] = "nblive1";
 
+enum {
+	SHARED_SLOT = NB_SESSION_SLOTS - 1, /* by those that find no other */
+};
+
+/* An agent that has not told for so long is gone, or has been stopped with its program. */
+static const uint64_t good_for_ns = 2000000000;
+
 const struct nb_live_stat_info nb_live_stat_table[NB_NR_LIVE_STATS] = {
 #define X(name, unit, text) {#name, unit, text},
 	NB_LIVE_STATS(X)
@@ -31,11 +38,18 @@ static size_t node_bytes(const struct nb_topology *t)
 	return (size_t)NB_SESSION_SLOTS * t->nr_nodes * sizeof(uint64_t);
 }
 
+/* Agents write them twenty times a second: each has a cache line of its own. */
+static size_t residents_bytes(const struct nb_topology *t)
+{
+	return aligned(sizeof(struct nb_residents) + t->nr_nodes * sizeof(uint32_t));
+}
+
 size_t nb_session_bytes(const struct nb_topology *t, uint64_t ring_slots)
 {
 	return aligned(sizeof(struct nb_session)) + aligned(t->nr_nodes * sizeof(t->nodes[0])) +
 	       aligned(t->cpu_ids * sizeof(t->cpu_node[0])) + aligned(distance_bytes(t)) +
-	       aligned(node_bytes(t)) + (ring_slots > 0 ? nb_ring_bytes(ring_slots) : 0);
+	       aligned(node_bytes(t)) + NB_SESSION_SLOTS * residents_bytes(t) +
+	       (ring_slots > 0 ? nb_ring_bytes(ring_slots) : 0);
 }
 
 /* Sizes stand for the layout: both sides are built from one source. */
@@ -63,9 +77,11 @@ void nb_session_init(struct nb_session *s, const struct nb_topology *t, const st
 	memcpy((char *)s + s->cpu_node_at, t->cpu_node, t->cpu_ids * sizeof(t->cpu_node[0]));
 	memcpy((char *)s + s->distance_at, t->distance, distance_bytes(t));
 	s->node_bytes_at = s->distance_at + aligned(distance_bytes(t));
+	s->residents_at = s->node_bytes_at + aligned(node_bytes(t));
+	s->residents_bytes = residents_bytes(t);
 	if (ring_slots == 0)
 		return;
-	s->ring_at = s->node_bytes_at + aligned(node_bytes(t));
+	s->ring_at = s->residents_at + NB_SESSION_SLOTS * residents_bytes(t);
 	nb_session_ring(s)->size = ring_slots;
 }
 
@@ -101,15 +117,46 @@ uint64_t *nb_session_node_bytes(const struct nb_session *s, const struct nb_slot
 	return all + (size_t)(slot - s->slot) * s->nr_nodes;
 }
 
+static struct nb_residents *residents_of(const struct nb_session *s, size_t slot)
+{
+	return (struct nb_residents *)((uintptr_t)s + s->residents_at + slot * s->residents_bytes);
+}
+
+void nb_session_tell_residents(const struct nb_session *s, const struct nb_slot *slot,
+	const uint32_t *tasks, uint64_t now_ns)
+{
+	struct nb_residents *r = residents_of(s, (size_t)(slot - s->slot));
+
+	for (uint32_t n = 0; n < s->nr_nodes; n++)
+		atomic_store_explicit(&r->tasks[n], tasks[n], memory_order_relaxed);
+	atomic_store_explicit(&r->told_ns, now_ns, memory_order_release);
+}
+
+void nb_session_other_residents(
+	const struct nb_session *s, const struct nb_slot *slot, uint32_t *tasks, uint64_t now_ns)
+{
+	memset(tasks, 0, s->nr_nodes * sizeof(tasks[0]));
+	/* Slots are taken in order, and none is given back. */
+	for (size_t i = 0; i < SHARED_SLOT && atomic_load(&s->slot[i].pid) != 0; i++) {
+		const struct nb_residents *r = residents_of(s, i);
+		const uint64_t told = atomic_load_explicit(&r->told_ns, memory_order_acquire);
+
+		if (&s->slot[i] == slot || told == 0 || told + good_for_ns < now_ns)
+			continue;
+		for (uint32_t n = 0; n < s->nr_nodes; n++)
+			tasks[n] += atomic_load_explicit(&r->tasks[n], memory_order_relaxed);
+	}
+}
+
 struct nb_slot *nb_session_slot(struct nb_session *s, uint32_t pid)
 {
-	for (int i = 0; i < NB_SESSION_SLOTS - 1; i++) {
+	for (int i = 0; i < SHARED_SLOT; i++) {
 		uint32_t free = 0;
 
 		if (atomic_compare_exchange_strong(&s->slot[i].pid, &free, pid))
 			return &s->slot[i];
 	}
 	nb_stat_add(&s->slots_lost, 1);
-	atomic_store(&s->slot[NB_SESSION_SLOTS - 1].pid, pid);
-	return &s->slot[NB_SESSION_SLOTS - 1];
+	atomic_store(&s->slot[SHARED_SLOT].pid, pid);
+	return &s->slot[SHARED_SLOT];
 }

@@ -152,6 +152,15 @@ enum nb_session_flags {
 	NB_SESSION_CHECK = 1 << 2,	  /* check structures as they change */
 };
 
+/*
+ * Tasks of a process that belong to each node: processes choose homes with those of the others in
+ * mind. Good for a while: an agent may have been killed.
+ */
+struct nb_residents {
+	_Atomic uint64_t told_ns; /* CLOCK_MONOTONIC; 0 = never */
+	_Atomic uint32_t tasks[]; /* [nr_nodes] */
+};
+
 struct nb_session {
 	char magic[8];
 	uint64_t build; /* of the layout: sizes and version */
@@ -165,8 +174,10 @@ struct nb_session {
 	/* The topology, flattened: offsets from the head. */
 	uint32_t nr_nodes, nr_cpus, cpu_ids, topo_flags;
 	uint64_t nodes_at, cpu_node_at, distance_at;
-	uint64_t ring_at;	     /* where events go; 0: nobody records */
-	uint64_t node_bytes_at;	     /* of the surveys: [NB_SESSION_SLOTS][nr_nodes] */
+	uint64_t ring_at;	/* where events go; 0: nobody records */
+	uint64_t node_bytes_at; /* of the surveys: [NB_SESSION_SLOTS][nr_nodes] */
+	uint64_t residents_at;	/* [NB_SESSION_SLOTS], each of residents_bytes */
+	uint64_t residents_bytes;
 	_Atomic uint64_t watched_ns; /* until when (CLOCK_MONOTONIC) somebody watches */
 	_Atomic uint64_t processes;  /* that loaded the shim */
 	_Atomic uint64_t slots_lost; /* processes that found no free slot */
@@ -187,6 +198,13 @@ struct nb_topology nb_session_topology(struct nb_session *s);
 
 /* What the survey of that slot found on each node, bytes: [nr_nodes]. */
 uint64_t *nb_session_node_bytes(const struct nb_session *s, const struct nb_slot *slot);
+
+/* This slot's process tells; nobody reads what the slot that many share says. */
+void nb_session_tell_residents(const struct nb_session *s, const struct nb_slot *slot,
+	const uint32_t *tasks, uint64_t now_ns);
+/* Those of all other slots, together: [nr_nodes]. */
+void nb_session_other_residents(
+	const struct nb_session *s, const struct nb_slot *slot, uint32_t *tasks, uint64_t now_ns);
 
 /* A slot for this process; the last one is shared by those who find no other. */
 struct nb_slot *nb_session_slot(struct nb_session *s, uint32_t pid);

@@ -195,6 +195,24 @@ static void nothing_is_inferred_where_that_is_wrong(void **state)
 	free(p);
 }
 
+/* Its blocks alone, those that were inferred too. */
+static void who_leaves_a_home_leaves_no_owner(void **state)
+{
+	struct place *p = new_place();
+
+	(void)state;
+	touch_each_fourth(p, slice_owner);
+	assert_true(nb_judge_left(&p->agent, 1));
+	for (int i = 0; i < BLOCKS; i++) {
+		assert_int_not_equal(p->block[i].wanted, 1);
+		if (slice_owner(i) == 1)
+			assert_int_equal(p->block[i].trust, 0);
+		if (i % 4 == 1 && slice_owner(i) != 1)
+			assert_int_equal(p->block[i].wanted, slice_owner(i));
+	}
+	free(p);
+}
+
 static void the_unknown_is_asked_at_intervals(void **state)
 {
 	struct place *p = new_place();
@@ -221,6 +239,7 @@ int main(void)
 		cmocka_unit_test(what_lies_between_is_inferred),
 		cmocka_unit_test(what_somebody_placed_is_asked),
 		cmocka_unit_test(nothing_is_inferred_where_that_is_wrong),
+		cmocka_unit_test(who_leaves_a_home_leaves_no_owner),
 		cmocka_unit_test(the_unknown_is_asked_at_intervals),
 	};
 

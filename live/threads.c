@@ -125,8 +125,12 @@ static struct nb_thread *add(struct nb_agent *a, uint32_t tid)
 
 	if (a->nr_threads == NB_MAX_THREADS || tid == 0 || nb_guest_is_helper(a->guest, tid))
 		return NULL;
-	*t = (struct nb_thread){
-		.tid = tid, .stat_fd = -1, .node = NB_NO_NODE, .since = a->look, .seen = a->look};
+	*t = (struct nb_thread){.tid = tid,
+		.stat_fd = -1,
+		.node = NB_NO_NODE,
+		.since = a->look,
+		.seen = a->look,
+		.home = NB_NO_NODE};
 	t->homeless = a->has_homes;
 	t->task = nb_task_new(a->engine, a->mm, tid, nb_os_now_ns());
 	if (t->task == NULL)
@@ -217,6 +221,16 @@ static bool runtime_of(struct nb_thread *t, uint64_t *ns)
 	return nb_os_clock_ns((int)clock, ns) == 0;
 }
 
+/* What it touched was thought to be wanted where it belonged. */
+static void note_home(struct nb_agent *a, struct nb_thread *t)
+{
+	const int home = nb_task_home(t->task, NB_NO_NODE);
+
+	if (home == t->home || (t->home != NB_NO_NODE && !nb_judge_left(a, t->home)))
+		return;
+	t->home = (int16_t)home;
+}
+
 static void tick(struct nb_agent *a, struct nb_thread *t, uint64_t now)
 {
 	uint64_t runtime;
@@ -237,9 +251,36 @@ static void tick(struct nb_agent *a, struct nb_thread *t, uint64_t now)
 	if (!t->runs || nb_task_tick_idle(t->task, t->scan_ns, now))
 		return;
 	node = nb_thread_node(a, t);
-	if (node >= 0)
-		nb_task_tick(a->engine, t->task, t->scan_ns, node, now);
-	t->homeless = node >= 0 && a->has_homes && nb_task_home(t->task, NB_NO_NODE) == NB_NO_NODE;
+	if (node < 0) {
+		t->homeless = false;
+		return;
+	}
+	nb_task_tick(a->engine, t->task, t->scan_ns, node, now);
+	note_home(a, t);
+	t->homeless = a->has_homes && t->home == NB_NO_NODE;
+}
+
+/* ---- those of other processes ---- */
+
+static void hear_of_others(struct nb_agent *a, uint64_t now)
+{
+	const struct nb_slot *slot = atomic_load(&a->guest->slot);
+
+	if (slot == NULL || !a->has_homes)
+		return;
+	nb_session_other_residents(a->guest->session, slot, a->residents, now);
+	nb_engine_others(a->engine, a->residents);
+}
+
+static void tell_others(struct nb_agent *a, uint64_t now)
+{
+	const struct nb_slot *slot = atomic_load(&a->guest->slot);
+
+	if (slot == NULL || !a->has_homes)
+		return;
+	for (int n = 0; n < (int)a->topo.nr_nodes; n++)
+		a->residents[n] = nb_engine_residents(a->engine, n);
+	nb_session_tell_residents(a->guest->session, slot, a->residents, now);
 }
 
 void nb_threads_tick(struct nb_agent *a)
@@ -247,6 +288,7 @@ void nb_threads_tick(struct nb_agent *a)
 	const uint64_t now = nb_os_now_ns();
 	uint32_t running = 0, homeless = 0;
 
+	hear_of_others(a, now);
 	if (now >= a->next_look_ns)
 		nb_threads_look(a);
 	for (uint32_t i = 0; i < a->nr_threads; i++) {
@@ -255,6 +297,7 @@ void nb_threads_tick(struct nb_agent *a)
 		homeless += a->threads[i].runs && a->threads[i].homeless;
 		nb_faults_resolve(a);
 	}
+	tell_others(a, now);
 	a->nr_running = running;
 	a->nr_homeless = homeless;
 	a->next_tick_ns = now + (running > 0 ? TICK_MS : IDLE_TICK_MS) * ms;

@@ -17,6 +17,10 @@
 
 static const uint64_t ms = 1000000;
 
+enum {
+	PAUSES = 4, /* in the time that a fault may wait */
+};
+
 /* Unregistering wakes; closing alone would wait for a call that is under way in the other helper.
  */
 void nb_guest_close(struct nb_guest *g, int note)
@@ -45,27 +49,33 @@ static bool fault_waits(struct nb_guest *g)
 	return p.fd >= 0 && NB_OS_5(ppoll, &p, 1, &now, NULL, 8) > 0 && (p.revents & POLLIN);
 }
 
-struct watch {
-	uint64_t progress;   /* the agent's, when a fault was first seen waiting */
-	uint64_t waiting_ns; /* since when; 0 = none */
-};
-
-static bool waited_too_long(struct nb_guest *g, struct watch *w, uint64_t now)
+/* Time is counted in steps, none longer than two pauses: where a machine or a program was stopped
+ * for a while and goes on, the agent was stopped too. */
+bool nb_watch_step(struct nb_watch *w, const struct nb_watch_look *look, uint64_t limit_ns)
 {
-	const uint64_t limit = g->session->watchdog_ms * ms;
-	const uint64_t held = atomic_load(&g->holding_ns);
-	const uint64_t progress = atomic_load(&g->progress);
+	const uint64_t most = limit_ns / PAUSES * 2, since = look->now_ns - w->now_ns;
+	const uint64_t step = since < most ? since : most;
+	const bool stuck = look->held != 0 ? look->held == w->held
+					   : look->waits && look->progress == w->progress;
 
-	if (held != 0 && now > held && now - held > limit)
-		return true;
-	if (!fault_waits(g) || progress != w->progress) {
-		w->waiting_ns = 0;
-		w->progress = progress;
-		return false;
-	}
-	if (w->waiting_ns == 0)
-		w->waiting_ns = now;
-	return now - w->waiting_ns > limit;
+	w->waited_ns = stuck ? w->waited_ns + step : 0;
+	w->quiet_ns = look->progress == w->progress ? w->quiet_ns + step : 0;
+	w->now_ns = look->now_ns;
+	w->held = look->held;
+	w->progress = look->progress;
+	return w->waited_ns >= limit_ns;
+}
+
+static bool waited_too_long(struct nb_guest *g, struct nb_watch *w, uint64_t now)
+{
+	const struct nb_watch_look look = {
+		.now_ns = now,
+		.held = atomic_load(&g->holding_ns),
+		.progress = atomic_load(&g->progress),
+		.waits = fault_waits(g),
+	};
+
+	return nb_watch_step(w, &look, g->session->watchdog_ms * ms);
 }
 
 /* The memory can be made private by anybody who has the descriptors; the rest is refused. */
@@ -118,27 +128,29 @@ static bool program_gone(struct nb_guest *g)
 	return p[0] == ')' && p[1] == ' ' && p[2] == 'Z';
 }
 
-/* Once the agent is known not to serve, nobody waits for it. */
-static uint64_t patience(struct nb_guest *g)
+/* Once the agent is known not to serve, nobody waits for it; one that lets people wait for so long
+ * while it does nothing is not there. True: it did not. */
+static bool serve_in_its_place(struct nb_guest *g, const struct nb_watch *w)
 {
-	return atomic_load(&g->uffd) < 0 || atomic_load(&g->revoked)
-		       ? g->session->watchdog_ms * ms / 4
-		       : g->session->watchdog_ms * ms;
+	const uint64_t limit = g->session->watchdog_ms * ms;
+
+	if (atomic_load(&g->uffd) < 0 || atomic_load(&g->revoked))
+		return nb_requests_serve(g, limit / PAUSES, serve, g) > 0;
+	return w->quiet_ns >= limit && nb_requests_serve(g, limit, serve, g) > 0;
 }
 
 void nb_watchdog_main(void *guest)
 {
 	struct nb_guest *g = guest;
-	struct watch w = {0};
-	const uint64_t pause = g->session->watchdog_ms * ms / 4;
+	struct nb_watch w = {0};
+	const uint64_t pause = g->session->watchdog_ms * ms / PAUSES;
 
 	while (!atomic_load(&g->stop)) {
 		const uint64_t now = nb_os_now_ns();
 
 		if (waited_too_long(g, &w, now))
 			nb_guest_close(g, NB_NOTE_WATCHDOG);
-		/* An agent that lets people wait so long is not there. */
-		if (nb_requests_serve(g, patience(g), serve, g) > 0 || atomic_load(&g->revoked))
+		if (serve_in_its_place(g, &w) || atomic_load(&g->revoked))
 			nb_guest_close(g, NB_NOTE_WATCHDOG);
 		if (program_gone(g)) {
 			atomic_store(&g->stop, 1);
