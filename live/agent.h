@@ -84,7 +84,9 @@ enum {
 struct nb_armer {
 	uint64_t page[NB_MAX_ARMS];
 	uint32_t head, nr;
-	uint64_t next_ns;    /* when the next slice may come */
+	uint32_t urgent;     /* of them, at the head: of blocks of which nothing is known yet */
+	uint64_t next_ns;    /* when the next slice of the others may come */
+	uint64_t retry_ns;   /* when one of any may, as the regions' lock was not to be had */
 	uint64_t since_ns;   /* when the first of the round was chosen */
 	uint64_t start, end; /* of what the engine asked for in this round */
 	bool all;	     /* each block is to be asked, whatever is known of it */
@@ -279,8 +281,6 @@ uint64_t nb_sample_next_ns(const struct nb_agent *a, uint64_t now);
 
 int nb_move_ask(void *ctx, const struct nb_move_request *r);
 bool nb_move_work(struct nb_agent *a);
-/* Something that was asked for is not done yet. */
-bool nb_move_pending(const struct nb_agent *a);
 /* The node a page is on, as a topology index; NB_NO_NODE when it can't be told. */
 int nb_page_node(struct nb_agent *a, uint64_t addr);
 /* Where memory for a node's CPUs is: itself, or the nearest one with memory. */

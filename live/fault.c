@@ -169,7 +169,8 @@ static void tell_engine(struct nb_agent *a, const struct nb_sight *s)
 	if (!judges(a, t))
 		return;
 	infer(a, &f, home, page_node != near && v.why == NB_WHY_FILTERED);
-	if (page_node == near && (judged & NB_FAULT_SURE))
+	/* One fault is enough to move a block, and so for what is left of one. */
+	if (page_node == near && !(judged & NB_FAULT_DOUBT))
 		tell_of_strays(a, &f, block, home, nb_block_stray(a, block, near));
 }
 

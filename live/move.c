@@ -321,14 +321,6 @@ static void use_carrier(struct nb_agent *a, struct nb_carrier *c)
 	nb_carrier_send(c);
 }
 
-bool nb_move_pending(const struct nb_agent *a)
-{
-	for (uint32_t i = 0; i < a->nr_carriers; i++)
-		if (atomic_load(&a->carrier[i]->state) != NB_CARRIER_IDLE)
-			return true;
-	return a->mover.nr > 0;
-}
-
 /* True when there is more that this thread can do at once. */
 bool nb_move_work(struct nb_agent *a)
 {

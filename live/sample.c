@@ -143,16 +143,33 @@ static uint64_t *slot_of(struct nb_armer *w, uint32_t i)
 	return &w->page[(w->head + i) % NB_MAX_ARMS];
 }
 
-/* Anywhere in the queue. */
-static void push(struct nb_agent *a, uint64_t page)
+/* `to` becomes free, as who was there goes to `from`, which is. */
+static void put_at(struct nb_armer *w, uint32_t from, uint32_t to, uint64_t page)
+{
+	*slot_of(w, from) = *slot_of(w, to);
+	*slot_of(w, to) = page;
+}
+
+/* Anywhere among those that are as urgent. */
+static void push(struct nb_agent *a, uint64_t page, bool urgent)
 {
 	struct nb_armer *w = &a->armer;
-	const uint32_t last = w->nr++, at = (uint32_t)(nb_agent_random(a) % w->nr);
+	const uint64_t r = nb_agent_random(a);
 
-	if (last == 0)
+	if (w->nr++ == 0)
 		w->since_ns = nb_os_now_ns();
-	*slot_of(w, last) = *slot_of(w, at);
-	*slot_of(w, at) = page;
+	if (urgent) {
+		w->head = (w->head + NB_MAX_ARMS - 1) % NB_MAX_ARMS;
+		put_at(w, 0, (uint32_t)(r % ++w->urgent), page);
+	} else {
+		put_at(w, w->nr - 1, w->urgent + (uint32_t)(r % (w->nr - w->urgent)), page);
+	}
+}
+
+/* Its owner is known, and can be asked at leisure. */
+static bool has_owner(const struct nb_block *b)
+{
+	return b != NULL && b->wanted != NB_NO_NODE && !b->waits;
 }
 
 static bool push_page_of(struct nb_agent *a, const struct nb_region *r, uint64_t block)
@@ -163,7 +180,7 @@ static bool push_page_of(struct nb_agent *a, const struct nb_region *r, uint64_t
 
 	if (!pick(a, &reach, &page))
 		return false;
-	push(a, page);
+	push(a, page, !has_owner(b));
 	if (b != NULL) {
 		b->armed++;
 		b->chosen = b->trust;
@@ -243,6 +260,7 @@ static uint64_t pop(struct nb_armer *w)
 
 	w->head = (w->head + 1) % NB_MAX_ARMS;
 	w->nr--;
+	w->urgent -= w->urgent > 0;
 	return page;
 }
 
@@ -274,7 +292,7 @@ static bool arm_next(struct nb_agent *a)
 	if (b != NULL && not_needed(a, b, page & ~(uint64_t)NB_HUGE_MASK))
 		return false;
 	arm_page(a, r, b, page);
-	return b == NULL || (b->wanted != NB_NO_NODE && !b->waits);
+	return b == NULL || has_owner(b);
 }
 
 /* Most of those who would touch what is armed now have not found their places. */
@@ -289,7 +307,9 @@ uint64_t nb_sample_next_ns(const struct nb_agent *a, uint64_t now)
 
 	if (w->nr == 0 || atomic_load(&a->guest->uffd) < 0)
 		return UINT64_MAX;
-	return too_early(a, now) ? now + MOST_PAUSE_NS / 4 : w->next_ns;
+	if (too_early(a, now))
+		return now + MOST_PAUSE_NS / 4;
+	return w->urgent > 0 ? w->retry_ns : w->next_ns;
 }
 
 /* What nobody was asked of is inferred, or asked now. */
@@ -310,8 +330,9 @@ void nb_sample_work(struct nb_agent *a)
 
 	if (nb_sample_next_ns(a, since) > since)
 		return;
+	/* Who has it may keep it for long, and the urgent ones would be tried again at once. */
 	if (!nb_lock_try(&a->guest->regions.lock, &signals)) {
-		w->next_ns = since + SLICE_NS;
+		w->next_ns = w->retry_ns = since + SLICE_NS;
 		return;
 	}
 	while (w->nr > 0 && nb_os_now_ns() < until)

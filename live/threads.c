@@ -243,8 +243,9 @@ static void tick(struct nb_agent *a, struct nb_thread *t, uint64_t now)
 	}
 	t->runs = runtime != t->runtime_ns;
 	t->runtime_ns = runtime;
-	/* While what was asked for is not armed or moved yet there is no time for another scan. */
-	if ((a->armer.nr == 0 && !nb_move_pending(a)) || t->scan_ns == 0)
+	/* While what was asked for is not armed yet, or nobody carries it, there is no time for
+	 * another scan. */
+	if ((a->armer.nr == 0 && a->mover.nr == 0) || t->scan_ns == 0)
 		t->scan_ns = runtime;
 	if (!t->runs)
 		nb_task_sleeps(t->task);
