@@ -132,7 +132,6 @@ struct nb_agent {
 	bool maps_full;		      /* vm.max_map_count is near */
 	bool thp_always, thp_madvise; /* what anonymous memory gets */
 	int signal_fd, pagemap_fd, task_fd;
-	bool direct_io; /* found in use: memory stays private */
 	uint64_t random;
 
 	struct nb_engine *engine;
@@ -160,9 +159,11 @@ struct nb_agent {
 	uint32_t nr_carriers;
 	uint64_t placed_nodes; /* bits: threads were moved there, since look placed_look */
 	uint32_t placed_look;
-	bool taking_back;     /* the children are gone: private memory comes back */
-	bool sweep;	      /* backings without users may be there */
-	uint64_t collapse_at; /* where to look for settled blocks next */
+	bool taking_back;	 /* the children are gone: private memory comes back */
+	bool sweep;		 /* backings without users may be there */
+	uint32_t direct_looks;	 /* direct.c: blocks taken back since the last look */
+	uint64_t next_direct_ns; /* and when to look again */
+	uint64_t collapse_at;	 /* where to look for settled blocks next */
 	uint64_t next_collapse_ns;
 	/* Where to look for those that can be inferred by now; at >= end: nowhere. */
 	uint64_t infer_at, infer_end;
@@ -193,7 +194,7 @@ long nb_uffd_continue(int uffd, uint64_t start, uint64_t end);
 /* The same; *at is how far it came. */
 long nb_uffd_continue_from(int uffd, uint64_t *at, uint64_t end);
 
-/* ---- backing.c, private.c, eject.c: what maps what ---- */
+/* ---- backing.c, private.c, eject.c, direct.c: what maps what ---- */
 
 int nb_backing_adopt(struct nb_agent *a, const struct nb_wish *w);
 /* Everything becomes private; with_canary: one is mapped. May be called by the watchdog. */
@@ -202,6 +203,8 @@ int nb_backing_eject(struct nb_agent *a, uint64_t start, uint64_t end);
 /* One slice of work; true when there is more to do. */
 bool nb_backing_take_back(struct nb_agent *a);
 bool nb_backing_sweep(struct nb_agent *a);
+/* A device may write into the program's memory at any time; asked for now and then, and noted. */
+bool nb_direct_io(struct nb_agent *a);
 /* Ask whether the children of the last forks are gone. */
 void nb_backing_look_at_canary(struct nb_agent *a);
 /* Put what a mapping loses when it is mapped anew back: advice. The lock is held. */
@@ -385,6 +388,14 @@ struct nb_watch {
 bool nb_watch_step(struct nb_watch *w, const struct nb_watch_look *look, uint64_t limit_ns);
 /* Unregister everything, close the descriptor, and count it. Any helper. */
 void nb_guest_close(struct nb_guest *g, int note);
+
+/* ---- procfs.c ---- */
+
+/* Write a number in decimal, ended by a 0: where that is. */
+char *nb_procfs_number(char *p, uint32_t n);
+/* Call fn for each name in the open directory that is a number: 0 or -errno. */
+typedef void (*nb_procfs_fn)(void *ctx, uint32_t number);
+long nb_procfs_each(long dir, nb_procfs_fn fn, void *ctx);
 
 /* ---- maps.c ---- */
 

@@ -257,6 +257,7 @@ static bool any_private(const struct nb_regions *t)
 void nb_backing_look_at_canary(struct nb_agent *a)
 {
 	struct nb_guest *g = a->guest;
+	const bool was = a->taking_back;
 	struct nb_signals signals;
 
 	nb_lock(&g->regions.lock, &signals);
@@ -268,6 +269,8 @@ void nb_backing_look_at_canary(struct nb_agent *a)
 	a->taking_back =
 		g->canary.fd == -1 && atomic_load(&g->forks) == 0 && any_private(&g->regions);
 	nb_unlock(&g->regions.lock, &signals);
+	if (!was)
+		a->direct_looks = 0;
 }
 
 /* Also swapped ones, which may be no copies: reading the page gives what belongs there. */
@@ -442,6 +445,10 @@ bool nb_backing_take_back(struct nb_agent *a)
 		return false;
 	if (!a->has_wp) {
 		nb_guest_note(g, NB_NOTE_NO_WP);
+		a->taking_back = false;
+		return false;
+	}
+	if (nb_direct_io(a)) {
 		a->taking_back = false;
 		return false;
 	}

@@ -96,7 +96,7 @@ extern const struct nb_live_stat_info nb_live_stat_table[NB_NR_LIVE_STATS];
 	X(SECCOMP, "the program entered a seccomp sandbox: the agent stepped back")                \
 	X(LOCKED_FUTURE, "the program locks all its future memory: left alone")                    \
 	X(THP_ADVISED, "memory with MADV_HUGEPAGE began without huge pages (shmem_enabled)")       \
-	X(DIRECT_IO, "direct I/O in use: memory stays private after a fork")
+	X(DIRECT_IO, "direct I/O or io_uring in use: memory stays private after a fork")
 
 enum nb_note {
 #define X(NAME, text) NB_NOTE_##NAME,

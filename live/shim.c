@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/userfaultfd.h>
+#include <linux/vfio.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <sys/ioctl.h>
@@ -129,6 +130,8 @@ static long call_ioctl(int fd, unsigned long request, long arg)
 
 		nb_call_eject(&guest, r->range.start, r->range.len);
 	}
+	if (request == VFIO_IOMMU_MAP_DMA)
+		nb_shim_before_dma((const void *)arg);
 	return nb_arch_call(SYS_ioctl, fd, (long)request, arg, 0, 0, 0);
 }
 
@@ -185,6 +188,8 @@ static long by_number(long n, const long *a)
 	case SYS_set_mempolicy:
 		return nb_call_set_mempolicy(
 			&guest, (int)a[0], (const unsigned long *)a[1], (unsigned long)a[2]);
+	case SYS_io_uring_register:
+		return nb_shim_io_uring_register(a);
 	case SYS_sched_setaffinity:
 	case SYS_sched_getaffinity:
 		return nb_shim_affinity_by_number(n, a);

@@ -18,6 +18,9 @@ void nb_shim_identity_init(void);
 void nb_shim_affinity_init(void);
 /* sched_setaffinity and sched_getaffinity by their numbers. */
 long nb_shim_affinity_by_number(long n, const long *a);
+/* io_uring_register by its number; and before VFIO_IOMMU_MAP_DMA. */
+long nb_shim_io_uring_register(const long *a);
+void nb_shim_before_dma(const void *arg);
 /* A system call that copies this address space, and making it. */
 bool nb_shim_is_fork(long n, const long *a);
 long nb_shim_fork_by_number(long n, const long *a);

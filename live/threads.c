@@ -19,23 +19,10 @@ static const uint64_t ms = 1000000;
 
 /* ---- names below /proc/self/task ---- */
 
-static char *put_number(char *p, uint32_t n)
-{
-	char digits[12];
-	int len = 0;
-
-	do
-		digits[len++] = (char)('0' + n % 10);
-	while ((n /= 10) > 0);
-	while (len > 0)
-		*p++ = digits[--len];
-	return p;
-}
-
 long nb_thread_open(struct nb_agent *a, uint32_t tid, const char *name)
 {
 	char path[PATH];
-	char *p = put_number(path, tid);
+	char *p = nb_procfs_number(path, tid);
 
 	memcpy(p, name, strlen(name) + 1);
 	return NB_OS_4(openat, a->task_fd, path, O_RDONLY | O_CLOEXEC, 0);
@@ -168,44 +155,22 @@ static void drop(struct nb_agent *a, uint32_t i)
 
 /* ---- looking for new ones, and for those that went ---- */
 
-struct entry { /* linux_dirent64 */
-	uint64_t inode, offset;
-	uint16_t length;
-	uint8_t type;
-	char name[];
-};
-
-static uint32_t number(const char *s)
+static void see(void *agent, uint32_t tid)
 {
-	uint32_t n = 0;
+	struct nb_agent *a = agent;
+	struct nb_thread *t = nb_thread_find(a, tid);
 
-	for (; *s >= '0' && *s <= '9'; s++)
-		n = n * 10 + (uint32_t)(*s - '0');
-	return *s == '\0' ? n : 0;
-}
-
-static void see(struct nb_agent *a, const char *buffer, long len)
-{
-	for (long at = 0; at < len;) {
-		const struct entry *e = (const struct entry *)(const void *)(buffer + at);
-		struct nb_thread *t = nb_thread_find(a, number(e->name));
-
-		if (t != NULL)
-			t->seen = a->look;
-		at += e->length;
-	}
+	if (t != NULL)
+		t->seen = a->look;
 }
 
 void nb_threads_look(struct nb_agent *a)
 {
-	_Alignas(8) char buffer[4096];
-	long n;
+	bool whole;
 
 	a->look++;
-	NB_OS_3(lseek, a->task_fd, 0, 0);
-	while ((n = NB_OS_3(getdents64, a->task_fd, buffer, sizeof(buffer))) > 0)
-		see(a, buffer, n);
-	for (uint32_t i = a->nr_threads; n == 0 && i-- > 0;)
+	whole = nb_procfs_each(a->task_fd, see, a) == 0;
+	for (uint32_t i = a->nr_threads; whole && i-- > 0;)
 		if (a->threads[i].seen != a->look)
 			drop(a, i);
 	a->next_look_ns = nb_os_now_ns() + LOOK_MS * ms;

@@ -113,6 +113,10 @@ void say_child(const char *what, pid_t pid)
 		printf("%s: exit %d\n", what, WEXITSTATUS(status));
 }
 
+static const struct scenario *const groups[] = {conform_memory, conform_process, conform_io};
+
+enum { NR_GROUPS = sizeof(groups) / sizeof(groups[0]) };
+
 static const struct scenario *find(const struct scenario *s, const char *name)
 {
 	for (; s->name != NULL; s++)
@@ -129,17 +133,16 @@ static void list(const struct scenario *s)
 
 int main(int argc, char **argv)
 {
-	const struct scenario *s;
+	const struct scenario *s = NULL;
 
 	setvbuf(stdout, NULL, _IOLBF, 0);
 	if (argc == 2 && strcmp(argv[1], "--list") == 0) {
-		list(conform_memory);
-		list(conform_process);
+		for (int i = 0; i < NR_GROUPS; i++)
+			list(groups[i]);
 		return 0;
 	}
-	s = argc == 2 ? find(conform_memory, argv[1]) : NULL;
-	if (s == NULL && argc == 2)
-		s = find(conform_process, argv[1]);
+	for (int i = 0; i < NR_GROUPS && s == NULL && argc == 2; i++)
+		s = find(groups[i], argv[1]);
 	if (s == NULL)
 		return 2;
 	s->run();

@@ -23,7 +23,7 @@ struct scenario {
 	const char *name;
 	void (*run)(void);
 };
-extern const struct scenario conform_memory[], conform_process[];
+extern const struct scenario conform_io[], conform_memory[], conform_process[];
 
 /* Fresh anonymous memory of AREA bytes, filled with a pattern; ends the program when there is none.
  */
