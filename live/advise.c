@@ -61,6 +61,7 @@ static long discard_shared(struct nb_guest *g, const struct piece *p)
 
 	if (NB_OS_3(madvise, p->start, bytes, MADV_REMOVE) != 0)
 		return discard_private(g, p);
+	nb_blocks_discarded(&g->regions, p->start, p->end);
 	nb_stat_add(&nb_guest_stats(g)->discarded, bytes);
 	return 0;
 }

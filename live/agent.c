@@ -163,7 +163,9 @@ static struct nb_agent *new_agent(struct nb_guest *g)
 	a->spans = nb_heap_alloc(&a->heap, NB_MAX_SEEN * sizeof(a->spans[0]));
 	a->wanted = nb_heap_alloc(&a->heap, NB_MAX_SEEN * sizeof(a->wanted[0]));
 	a->residents = nb_heap_alloc(&a->heap, a->topo.nr_nodes * sizeof(a->residents[0]));
-	if (a->threads == NULL || a->spans == NULL || a->wanted == NULL || a->residents == NULL)
+	a->full_until_ns = nb_heap_alloc(&a->heap, a->topo.nr_nodes * sizeof(a->full_until_ns[0]));
+	if (a->threads == NULL || a->spans == NULL || a->wanted == NULL || a->residents == NULL ||
+		a->full_until_ns == NULL)
 		return NULL;
 	return a;
 }

@@ -148,7 +148,8 @@ struct nb_agent {
 	/* Threads that ran between the last two ticks, and those of them that are new: it is not
 	 * known yet where they belong. */
 	uint32_t nr_running, nr_homeless;
-	uint32_t *residents; /* [nr_nodes] scratch: tasks that belong to each node */
+	uint32_t *residents;	 /* [nr_nodes] scratch: tasks that belong to each node */
+	uint64_t *full_until_ns; /* [nr_nodes] move.c: it had no memory; 0 = it may have some */
 
 	struct nb_armer armer;
 	struct nb_sights sights;
@@ -284,6 +285,8 @@ uint64_t nb_sample_next_ns(const struct nb_agent *a, uint64_t now);
 
 int nb_move_ask(void *ctx, const struct nb_move_request *r);
 bool nb_move_work(struct nb_agent *a);
+/* Are nodes that had no memory to be tried again? */
+void nb_move_look(struct nb_agent *a, uint64_t now);
 /* The node a page is on, as a topology index; NB_NO_NODE when it can't be told. */
 int nb_page_node(struct nb_agent *a, uint64_t addr);
 /* Where memory for a node's CPUs is: itself, or the nearest one with memory. */

@@ -32,6 +32,22 @@ struct nb_block *nb_block_at(struct nb_regions *t, uint64_t addr)
 	return i < b->nr_blocks ? &b->blocks[i] : NULL;
 }
 
+void nb_blocks_discarded(struct nb_regions *t, uint64_t start, uint64_t end)
+{
+	for (uint64_t at = start & ~(uint64_t)NB_HUGE_MASK; at < end; at += NB_HUGE_SIZE) {
+		struct nb_block *b = nb_block_at(t, at < start ? start : at);
+
+		if (b == NULL)
+			continue;
+		b->armed = 0;
+		if (at < start || at + NB_HUGE_SIZE > end)
+			continue;
+		nb_block_forget(b, false);
+		b->settled = 0;
+		b->split = b->away = b->waits = false;
+	}
+}
+
 void nb_backing_advise(const struct nb_region *r, uint64_t start, uint64_t end)
 {
 	static const struct {

@@ -384,13 +384,13 @@ uint32_t nb_judge_others(
 	struct nb_block *b;
 	uint32_t n = 0;
 
-	if (a->nr_running < 2 || !nb_lock_try(&t->lock, &signals))
+	if (!nb_lock_try(&t->lock, &signals))
 		return 0;
 	b = nb_block_at(t, block);
 	k = backing_of(a, block);
 	if (b != NULL)
 		b->waits = waits;
-	if (k != NULL && k->proven) {
+	if (k != NULL && k->proven && a->nr_running > 1) {
 		/* An exception to the rule: now, not when all of it is asked again. */
 		if (waits)
 			nb_sample_again(a, block);

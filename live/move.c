@@ -9,6 +9,7 @@
 enum {
 	ASKED = 16, /* pages of a block */
 	STRIDE = NB_HUGE_PAGES / ASKED,
+	FULL_NS = 1000000000, /* a node without memory is left alone for so long */
 };
 
 struct nb_span nb_block_reach(const struct nb_region *r, uint64_t block)
@@ -205,6 +206,27 @@ static void count_moved(struct nb_batch *b)
 	}
 }
 
+/* Also of what is asked for until it is tried again: a request that fails costs as much as one that
+ * does not. */
+static void note_full(struct nb_agent *a, int node)
+{
+	const uint64_t now = nb_os_now_ns();
+
+	if (a->full_until_ns[node] == 0)
+		nb_node_watermark(a->engine, node, true, now);
+	a->full_until_ns[node] = now + FULL_NS;
+}
+
+void nb_move_look(struct nb_agent *a, uint64_t now)
+{
+	for (int n = 0; n < (int)a->topo.nr_nodes; n++) {
+		if (a->full_until_ns[n] == 0 || now < a->full_until_ns[n])
+			continue;
+		a->full_until_ns[n] = 0;
+		nb_node_watermark(a->engine, n, false, now);
+	}
+}
+
 static void refused(struct nb_agent *a, long rc)
 {
 	if (rc != -EPERM && rc != -ENOSYS)
@@ -288,8 +310,19 @@ static void gather(struct nb_agent *a, struct nb_batch *b)
 	}
 }
 
+/* All go to one node: it is that one which has no memory. */
+static bool has_one_target(const struct nb_batch *b)
+{
+	for (uint32_t k = 1; k < b->nr_moves; k++)
+		if (b->move[k].request.node_to != b->move[0].request.node_to)
+			return false;
+	return b->nr_moves > 0;
+}
+
 static void done(struct nb_agent *a, struct nb_batch *b, long rc)
 {
+	if (rc == -ENOMEM && has_one_target(b))
+		note_full(a, b->move[0].request.node_to);
 	if (rc >= 0)
 		count_moved(b);
 	else

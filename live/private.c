@@ -416,6 +416,17 @@ static struct nb_region *next_private(struct nb_regions *t)
 	return NULL;
 }
 
+/* All of it is mapped, in small entries. */
+static void note_taken(struct nb_guest *g, uint64_t start)
+{
+	struct nb_block *b = nb_block_at(&g->regions, start);
+
+	if (b == NULL)
+		return;
+	b->armed = 0;
+	b->split = true;
+}
+
 static bool take_one(struct nb_agent *a)
 {
 	struct nb_guest *g = a->guest;
@@ -430,6 +441,7 @@ static bool take_one(struct nb_agent *a)
 	if (take_block(a, r, start, end) != 0)
 		return false;
 	now_shared(&g->regions, start, end);
+	note_taken(g, start);
 	nb_stat_add(&nb_guest_stats(g)->taken_back, end - start);
 	nb_stat_sub(&nb_guest_stats(g)->private_bytes, end - start);
 	return true;

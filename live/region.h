@@ -67,6 +67,10 @@ struct nb_block {
 /* Trust never is more; one scan in 2^trust asks a block. */
 enum { NB_MOST_TRUST = 4 };
 
+/* Their contents were dropped: who touches them next says who owns them. The lock is held. */
+struct nb_regions;
+void nb_blocks_discarded(struct nb_regions *t, uint64_t start, uint64_t end);
+
 /* Its owner is not known any more. asked: who touches it next decides, not those around it. */
 static inline void nb_block_forget(struct nb_block *b, bool asked)
 {

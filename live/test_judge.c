@@ -213,6 +213,48 @@ static void who_leaves_a_home_leaves_no_owner(void **state)
 	free(p);
 }
 
+/* What comes there next is somebody's else; of a block that was dropped in part it is not. */
+static void what_was_dropped_is_unknown(void **state)
+{
+	struct place *p = new_place();
+
+	(void)state;
+	for (int i = 20; i <= 23; i++) {
+		touch(p, i, 1);
+		touch(p, i, 1);
+		p->block[i].armed = 1;
+		p->block[i].waits = true;
+	}
+	nb_blocks_discarded(&p->guest.regions, at(20) + NB_PAGE_SIZE, at(22) + NB_HUGE_SIZE);
+	assert_int_equal(p->block[20].wanted, 1);
+	assert_int_equal(p->block[20].armed, 0);
+	for (int i = 21; i <= 22; i++) {
+		assert_int_equal(p->block[i].wanted, NB_NO_NODE);
+		assert_int_equal(p->block[i].trust, 0);
+		assert_int_equal(p->block[i].armed, 0);
+		assert_false(p->block[i].waits);
+	}
+	assert_int_equal(p->block[23].wanted, 1);
+	assert_int_equal(p->block[23].armed, 1);
+	free(p);
+}
+
+/* A lone thread is asked nothing of others; but a block that waited for it does no more. */
+static void waiting_ends_when_one_runs_alone_too(void **state)
+{
+	uint64_t found[NB_MAX_INFERRED];
+	struct place *p = new_place();
+
+	(void)state;
+	touch(p, 20, 1);
+	nb_judge_others(&p->agent, at(20), 1, true, found);
+	assert_true(p->block[20].waits);
+	p->agent.nr_running = 1;
+	assert_int_equal(nb_judge_others(&p->agent, at(20), 1, false, found), 0);
+	assert_false(p->block[20].waits);
+	free(p);
+}
+
 static void the_unknown_is_asked_at_intervals(void **state)
 {
 	struct place *p = new_place();
@@ -240,6 +282,8 @@ int main(void)
 		cmocka_unit_test(what_somebody_placed_is_asked),
 		cmocka_unit_test(nothing_is_inferred_where_that_is_wrong),
 		cmocka_unit_test(who_leaves_a_home_leaves_no_owner),
+		cmocka_unit_test(what_was_dropped_is_unknown),
+		cmocka_unit_test(waiting_ends_when_one_runs_alone_too),
 		cmocka_unit_test(the_unknown_is_asked_at_intervals),
 	};
 

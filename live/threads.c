@@ -255,6 +255,7 @@ void nb_threads_tick(struct nb_agent *a)
 	uint32_t running = 0, homeless = 0;
 
 	hear_of_others(a, now);
+	nb_move_look(a, now);
 	if (now >= a->next_look_ns)
 		nb_threads_look(a);
 	for (uint32_t i = 0; i < a->nr_threads; i++) {
