@@ -83,17 +83,20 @@ function at_home(    k, sum)
 	return threads ? sum / threads : 0
 }
 
-function read_run(side, i,    file, line, n, k, began, last_t, tail, tail_n, late_began, local)
+function read_run(side, i,    file, line, n, k, began, last_t, tail, tail_n, late_began, local, start)
 {
 	find_nodes(side, i)
 	file = out "-" side "-" i "/run.csv"
 	getline line < file
 	reached[i] = late[i] = never
 	rows = 0
+	start = -1
 	while ((getline line < file) > 0) {
 		split(line, field, ",")
 		if (!began && column("bytes_total") > 0)
 			began = column("t")
+		if (start < 0)
+			start = note_start(HALF_AREA)
 		local = column("used_local_frac")
 		if (began && at_home() >= 0.99 && reached[i] == never)
 			reached[i] = column("t") - began
@@ -122,32 +125,40 @@ function read_run(side, i,    file, line, n, k, began, last_t, tail, tail_n, lat
 	}
 	if (i == 1)
 		series_rows[side] = rows
-	needed[i] = needed_moves()
+	needed[i] = needed_moves(start)
 }
 
-function pages_of(    p, k, sum, text)
+function pages_of(    k, text)
 {
 	text = sprintf("%5.1f s", column("t"))
-	for (k = 0; ("p0_N" k) in at; k++) {
-		sum = 0
-		for (p = 0; ("p" p "_N" k) in at; p++)
-			sum += column("p" p "_N" k)
-		text = text sprintf(" %7d", sum)
-	}
+	for (k = 0; ("p0_N" k) in at; k++)
+		text = text sprintf(" %7d", pages_on(k))
 	return text
 }
 
-# Pages that are not on the fullest node in the end: all were on one node in the beginning.
-function needed_moves(    p, k, sum, all, most)
+function pages_on(k,    p, sum)
+{
+	for (p = 0; ("p" p "_N" k) in at; p++)
+		sum += column("p" p "_N" k)
+	return sum
+}
+
+# The fullest node once most of the memory is there, before much of it has moved: all of it is made on one.
+function note_start(most_of,    k, all, best)
 {
 	for (k = 0; ("p0_N" k) in at; k++) {
-		sum = 0
-		for (p = 0; ("p" p "_N" k) in at; p++)
-			sum += column("p" p "_N" k)
-		all += sum
-		most = sum > most ? sum : most
+		all += pages_on(k)
+		best = pages_on(k) > pages_on(best + 0) ? k : best
 	}
-	return all - most
+	return all >= most_of ? best + 0 : -1
+}
+
+# Pages that are in the end elsewhere than on the node where all were made.
+function needed_moves(from,    k, sum)
+{
+	for (k = 0; ("p0_N" k) in at; k++)
+		sum += k == from ? 0 : pages_on(k)
+	return sum
 }
 
 function seconds_of(x)
@@ -164,6 +175,7 @@ function bound(text, holds)
 
 BEGIN {
 	never = 1e9
+	HALF_AREA = 32768 # pages; every workload's area has at least 256 MiB
 	printf "\n%s, THP %s, medians of %d\n", name, thp, runs
 	printf "  %-8s %12s %9s %12s %12s %9s %10s\n", "", "s to 99 %", "late area", "hint faults", "pages moved", "local", "GB/s"
 	split("kernel numabal", sides, " ")
