@@ -16,8 +16,10 @@ enum {
 };
 
 struct search {
-	long dir;
-	bool found;
+	struct nb_agent *agent;
+	long dir;   /* of descriptors */
+	bool any;   /* there was one */
+	bool found; /* one that counts, or it can't be told */
 };
 
 /* "flags:" is in octal. */
@@ -53,37 +55,37 @@ static bool is_direct(long dir, uint32_t fd)
 	return has_direct_flag(text) || strstr(text, "SqMask:") != NULL;
 }
 
-static void look_at(void *ctx, uint32_t fd)
+static void look_at_file(void *ctx, uint32_t fd)
 {
 	struct search *s = ctx;
 
+	s->any = true;
 	s->found = s->found || is_direct(s->dir, fd);
 }
 
-/* Of a thread that is there: the first one may have ended, and has no descriptors then. */
-static long open_fdinfo(struct nb_agent *a)
+/* The helpers have descriptors of their own; and a first thread that has ended has none. */
+static void look_at_thread(void *ctx, uint32_t tid)
 {
-	long dir = -ESRCH;
+	struct search *s = ctx;
 
-	for (uint32_t i = 0; i < a->nr_threads && dir < 0; i++)
-		if (a->threads[i].runs)
-			dir = nb_thread_open(a, a->threads[i].tid, "/fdinfo");
-	for (uint32_t i = 0; i < a->nr_threads && dir < 0; i++)
-		dir = nb_thread_open(a, a->threads[i].tid, "/fdinfo");
-	return dir;
+	if (s->any || s->found || nb_guest_is_helper(s->agent->guest, tid))
+		return;
+	s->dir = nb_thread_open(s->agent, tid, "/fdinfo");
+	if (s->dir < 0) {
+		s->found = s->dir != -ENOENT;
+		return;
+	}
+	if (nb_procfs_each(s->dir, look_at_file, s) != 0)
+		s->found = true;
+	NB_OS_1(close, s->dir);
 }
 
 /* Also true when it can't be told. */
 static bool is_open_somewhere(struct nb_agent *a)
 {
-	struct search s = {.dir = open_fdinfo(a)};
+	struct search s = {.agent = a};
 
-	if (s.dir < 0)
-		return true;
-	if (nb_procfs_each(s.dir, look_at, &s) != 0)
-		s.found = true;
-	NB_OS_1(close, s.dir);
-	return s.found;
+	return nb_procfs_each(a->task_fd, look_at_thread, &s) != 0 || s.found;
 }
 
 bool nb_direct_io(struct nb_agent *a)

@@ -240,6 +240,19 @@ static void fork_storm(void)
 	printf("bad: %d\n", bad);
 }
 
+/* Before anybody has looked at the threads, and none runs afterwards: memory comes back. */
+static void fork_early(void)
+{
+	char *p = area_new();
+	const pid_t pid = fork();
+
+	if (pid == 0)
+		_exit(sum(p, AREA) == 0);
+	say_child("early", pid);
+	usleep(1000000);
+	say_sum("parent", p, AREA);
+}
+
 static int clone_main(void *p)
 {
 	char *area = p;
@@ -455,6 +468,7 @@ const struct scenario conform_process[] = {
 	{"fork_parent_discards", fork_parent_discards},
 	{"fork_then_calls", fork_then_calls},
 	{"fork_advice", fork_advice},
+	{"fork_early", fork_early},
 	{"fork_storm", fork_storm},
 	{"clones", clones},
 	{"spawning", spawning},
