@@ -290,7 +290,7 @@ static bool background(struct nb_agent *a)
 		a->sweep = nb_backing_sweep(a);
 		more |= a->sweep;
 	}
-	more |= nb_huge_work(a);
+	nb_huge_work(a);
 	return more;
 }
 
@@ -304,6 +304,8 @@ static uint64_t time_to_wait(const struct nb_agent *a)
 		until = a->next_tick_ns;
 	if (arm < until)
 		until = arm;
+	if (a->more_to_collapse && a->next_collapse_ns < until)
+		until = a->next_collapse_ns;
 	if (a->guest->canary.fd >= 0 && a->next_canary_ns < until)
 		until = a->next_canary_ns;
 	return until > now ? until - now : 1;

@@ -166,6 +166,7 @@ struct nb_agent {
 	uint64_t next_direct_ns; /* and when to look again */
 	uint64_t collapse_at;	 /* where to look for settled blocks next */
 	uint64_t next_collapse_ns;
+	bool more_to_collapse;
 	/* Where to look for those that can be inferred by now; at >= end: nowhere. */
 	uint64_t infer_at, infer_end;
 	uint64_t first_move_ns;
@@ -360,8 +361,11 @@ void nb_survey(struct nb_agent *a);
 /* ---- huge.c ---- */
 
 void nb_huge_init(struct nb_agent *a);
-/* Give a settled block its huge page back; true when there may be more. */
-bool nb_huge_work(struct nb_agent *a);
+/* Give a settled block its huge page back, when it is time for that. */
+void nb_huge_work(struct nb_agent *a);
+/* A block all of which was unmapped, where only one page was to be armed, is mapped again. The lock
+ * is held. */
+void nb_huge_map(struct nb_agent *a, uint64_t block, struct nb_block *b);
 
 /* ---- request.c ---- */
 

@@ -40,6 +40,7 @@ void nb_blocks_discarded(struct nb_regions *t, uint64_t start, uint64_t end)
 		if (b == NULL)
 			continue;
 		b->armed = 0;
+		b->whole = false;
 		if (at < start || at + NB_HUGE_SIZE > end)
 			continue;
 		nb_block_forget(b, false);

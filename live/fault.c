@@ -86,8 +86,10 @@ static bool block_of(struct nb_agent *a, uint64_t addr, uint64_t *block)
 		*block = *block < first ? first : *block > last ? last : *block;
 		ok = first <= last;
 		b = nb_block_at(t, *block);
-		if (b != NULL)
+		if (b != NULL) {
 			b->armed = 0;
+			nb_huge_map(a, *block, b);
+		}
 	}
 	nb_unlock(&t->lock, &signals);
 	return ok;

@@ -18,6 +18,7 @@ enum {
 	TRUSTED = 2,	     /* or the owner is believed in so much */
 	LOOKS = 256,	     /* blocks looked at in one go */
 	REST_NS = 100000000, /* after a failure */
+	DUTY = 10,	     /* at most one part in so many of the time */
 };
 
 static bool wants_huge(const struct nb_agent *a, const struct nb_region *r)
@@ -69,8 +70,10 @@ static void collapse(struct nb_agent *a, uint64_t block)
 	struct nb_block *b = nb_block_at(&a->guest->regions, block);
 
 	nb_stat_add(&nb_guest_stats(a->guest)->collapsed, rc == 0);
-	if (b != NULL)
+	if (b != NULL) {
 		b->split = rc != 0;
+		b->whole = false;
+	}
 	/* No huge page to be had, say: not all of memory is tried at once. */
 	if (rc != 0)
 		a->next_collapse_ns = nb_os_now_ns() + REST_NS;
@@ -78,25 +81,39 @@ static void collapse(struct nb_agent *a, uint64_t block)
 	nb_backing_map_block(a, block, block + NB_HUGE_SIZE);
 }
 
-bool nb_huge_work(struct nb_agent *a)
+void nb_huge_map(struct nb_agent *a, uint64_t block, struct nb_block *b)
+{
+	if (b->whole)
+		collapse(a, block);
+}
+
+/* A slice of the time: what is copied meanwhile, its threads wait for. */
+static void rest(struct nb_agent *a, uint64_t since)
+{
+	const uint64_t now = nb_os_now_ns(), until = now + (now - since) * (DUTY - 1);
+
+	if (until > a->next_collapse_ns)
+		a->next_collapse_ns = until;
+}
+
+void nb_huge_work(struct nb_agent *a)
 {
 	struct nb_regions *t = &a->guest->regions;
+	const uint64_t since = nb_os_now_ns();
 	struct nb_signals signals;
-	bool found;
 
 	if (!a->thp_always && !a->thp_madvise)
-		return false;
-	if (nb_os_now_ns() < a->next_collapse_ns)
-		return false;
-	if (!nb_lock_try(&t->lock, &signals))
-		return false;
-	found = next_block(a);
-	if (found) {
+		return;
+	if (since < a->next_collapse_ns || !nb_lock_try(&t->lock, &signals))
+		return;
+	a->more_to_collapse = next_block(a);
+	if (a->more_to_collapse) {
 		collapse(a, a->collapse_at);
 		a->collapse_at += NB_HUGE_SIZE;
 	}
 	nb_unlock(&t->lock, &signals);
-	return found;
+	if (a->more_to_collapse)
+		rest(a, since);
 }
 
 /* Which of always, madvise and never has the brackets. */

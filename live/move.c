@@ -147,8 +147,12 @@ static struct nb_span begin_move(struct nb_agent *a, uint64_t block, int node)
 		reach = nb_block_reach(r, block);
 	b = nb_block_at(t, block);
 	/* Armed pages are mapped, to be moved. */
-	if (b != NULL)
+	if (b != NULL) {
 		b->armed = 0;
+		if (b->whole)
+			nb_backing_map_block(a, block, block + NB_HUGE_SIZE);
+		b->whole = false;
+	}
 	if (b != NULL && a->is_virtual)
 		b->node = (int16_t)node;
 	else if (b != NULL)

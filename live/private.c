@@ -425,6 +425,7 @@ static void note_taken(struct nb_guest *g, uint64_t start)
 		return;
 	b->armed = 0;
 	b->split = true;
+	b->whole = false;
 }
 
 static bool take_one(struct nb_agent *a)

@@ -58,6 +58,7 @@ struct nb_block {
 	uint8_t trust;	 /* faults of the same owner, less those of others; 0 to 4 */
 	bool moving;	 /* asked to move, and not yet done */
 	bool split;	 /* no huge page maps it, as far as we know */
+	bool whole;	 /* with the armed page all of it was unmapped, as a huge page mapped it */
 	bool away;	 /* it was found elsewhere than on its toucher's node last */
 	uint8_t chosen;	 /* its trust when it was chosen to be asked */
 	bool waits;	 /* for the engine to hear more: not where it is wanted, or a lazy move */

@@ -15,6 +15,9 @@
  * where CPUs are emulated and wait for real ones. One call for many blocks would not be cheaper:
  * entries of pages that were written are flushed page table by page table.
  *
+ * Where a huge page maps the block, all of it is unmapped with one of its pages. Then the first
+ * touch of any page maps all of it again.
+ *
  * MADV_DONTNEED on memory that is not ours would destroy it. So right before, with the table's lock
  * held, UFFDIO_CONTINUE is asked to map the page: it answers -EEXIST for mapped memory that this
  * descriptor watches, and -ENOENT for anything else, whatever the table believes.
@@ -73,8 +76,10 @@ static void arm_page(struct nb_agent *a, struct nb_region *r, struct nb_block *b
 		atomic_fetch_add(&a->guest->regions.version, 2);
 		return;
 	}
-	if (b != NULL)
+	if (b != NULL) {
+		b->whole = b->whole || !b->split;
 		b->split = true;
+	}
 	nb_stat_add(&nb_guest_stats(a->guest)->armed, 1);
 }
 

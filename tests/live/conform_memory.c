@@ -351,6 +351,21 @@ static void syncing(void)
 }
 
 /* The kernel reads and writes the memory, armed or not. */
+/* Settled blocks get huge pages back, are armed, and get them back again. */
+static void huge_pages(void)
+{
+	char *p = mmap(NULL, AREA, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	say_rc("advice", madvise(p, AREA, MADV_HUGEPAGE));
+	fill(p, AREA, 1);
+	for (int i = 0; i < 30; i++) {
+		age();
+		for (size_t at = 0; at < AREA; at += PAGE)
+			p[at]++;
+	}
+	say_sum("counted", p, AREA);
+}
+
 static void kernel_access(void)
 {
 	char *p = area_new(), *q = area_new(), name[] = "/tmp/numabal-conform-XXXXXX";
@@ -393,6 +408,7 @@ const struct scenario conform_memory[] = {
 	{"madvise_others", madvise_others},
 	{"locking", locking},
 	{"syncing", syncing},
+	{"huge_pages", huge_pages},
 	{"kernel_access", kernel_access},
 	{0},
 };
