@@ -89,7 +89,7 @@ static void start_process(struct sim_world *w, struct sim_process *p)
 	if (!w->error)
 		sim_backdrop_map(w, p);
 	for (uint32_t i = 0; i < load->nr_threads && !w->error; i++)
-		sim_work_start(w, &w->threads[load->first_thread + i]);
+		sim_phase_start(w, &w->threads[load->first_thread + i]);
 	p->begun = true;
 }
 
@@ -438,12 +438,21 @@ static void deep_check(struct sim_world *w)
 		sim_fail(w, -EPROTO, wrong);
 }
 
+/* These are gone when the tick is over. */
+static void check_pulls(struct sim_world *w)
+{
+	const char *wrong = sim_pulls_check(w);
+
+	if (wrong)
+		sim_fail(w, -EPROTO, wrong);
+}
+
 void sim_world_tick(struct sim_world *w)
 {
 	w->used_ns = 0;
 	if (w->waiting_processes)
 		start_processes(w);
-	sim_work_wake(w);
+	sim_phase_wake(w);
 	sim_sched_tick(w);
 	if (w->nr_moves)
 		sim_moves_finish(w);
@@ -453,6 +462,8 @@ void sim_world_tick(struct sim_world *w)
 	if (w->error)
 		return;
 	sim_convoy_update(w);
+	if (w->options->check)
+		check_pulls(w);
 	sim_demand(w);
 	sim_work_tick(w);
 	w->ticks++;
