@@ -88,6 +88,7 @@ static void thread_done(struct sim_world *w, struct sim_thread *t)
 	struct sim_process *p = t->proc;
 
 	block(w, t, SIM_T_DONE);
+	sim_thread_ends(w, t);
 	if (t->task)
 		nb_task_gone(w->engine, t->task, (uint64_t)w->now_ns);
 	t->task = NULL;

@@ -7,7 +7,11 @@
 #include <errno.h>
 #include <math.h>
 
-enum { LINE_BYTES = 64, MAX_STEPS = 1000000000 };
+enum {
+	LINE_BYTES = 64,
+	MAX_STEPS = 1000000000, /* in a tick */
+	LOOK_STEPS = 4096,	/* so often a step looks up from its work */
+};
 
 /* ---- using time ---- */
 
@@ -364,8 +368,8 @@ static uint32_t step_root(struct sim_world *w, uint32_t n)
  */
 static void run_slow(struct sim_world *w, uint32_t nr)
 {
+	const uint64_t too_many = w->steps + MAX_STEPS;
 	uint32_t begun = 0, n = 0;
-	uint64_t steps = 0;
 
 	while ((begun < nr || n) && !w->error) {
 		const bool root =
@@ -373,7 +377,9 @@ static void run_slow(struct sim_world *w, uint32_t nr)
 						     w->slow_list[0] < w->slow_list[begun]));
 
 		n = root ? step_root(w, n) : step_first(w, n, w->slow_list[begun++]);
-		if (++steps > MAX_STEPS)
+		if (++w->steps % LOOK_STEPS == 0)
+			sim_look_up(w);
+		if (w->steps > too_many)
 			sim_fail(w, -ELOOP, "threads do not get on");
 	}
 }

@@ -336,6 +336,8 @@ struct sim_world {
 	double next_sample_ns, sample_ns;
 	uint32_t max_samples;
 	bool final_taken;
+	uint64_t steps; /* of all threads that needed care, so far */
+	uint64_t next_progress_ms;
 };
 
 /* pages.c */
@@ -532,8 +534,12 @@ bool sim_sweep_establish(struct sim_world *w, struct sim_thread *t);
 int sim_world_open(struct sim_world *w);
 void sim_world_tick(struct sim_world *w);
 void sim_world_close(struct sim_world *w);
+/* Tell how far it is and fail if told to stop, about every 100 ms: to be called more often. */
+void sim_look_up(struct sim_world *w);
 void sim_fail(struct sim_world *w, int err, const char *text);
 void sim_thread_begin(struct sim_world *w, struct sim_thread *t);
+/* It is about to: with the last one all that a series shows is gone. */
+void sim_thread_ends(struct sim_world *w, const struct sim_thread *t);
 void sim_process_exit(struct sim_world *w, struct sim_process *p);
 void sim_process_map(struct sim_world *w, struct sim_process *p, uint32_t area);
 void sim_process_unmap(struct sim_world *w, struct sim_process *p, uint32_t area);
