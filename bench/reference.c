@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * reference: work that takes about a second of an undisturbed core of about 3 GHz, and longer where
- * the core is slower or shared. Bounds in seconds are bounds in this.
+ * the core is slower or shared. bench/run's bound on numa01 is one in this.
  *
  * Half of it is arithmetic that waits for itself, half loads that wait for each other from a table
  * larger than the caches nearest to the core: what a simulator is made of.

@@ -148,6 +148,8 @@ static int accept(struct cli *cli, size_t row)
 
 	if (!o->repeatable && (cli->seen >> row & 1))
 		return stop(cli, cli_fail(cli, CLI_BAD_INPUT, "--%s given twice", o->name));
+	if (o->arg && !strcmp(o->arg, CLI_FILE) && !*optarg)
+		return stop(cli, cli_fail(cli, CLI_BAD_INPUT, "--%s '': expected a file", o->name));
 	cli->seen |= UINT64_C(1) << row;
 	cli->value = optarg;
 	return (int)row;
@@ -197,7 +199,7 @@ int cli_next(struct cli *cli)
 		return stop(cli, print_help(cli));
 	if (c == ':')
 		return stop(cli, cli_fail(cli, CLI_BAD_INPUT, "%s needs an argument",
-					 cli->argv[optind - 1]));
+					 nb_quote(cli->argv[optind - 1]).text));
 	if (c == '?')
 		return refuse_unknown(cli);
 	return accept(cli, (size_t)(c >= FIRST ? c - FIRST : row_of_letter(cli->cmd, c)));
@@ -216,7 +218,7 @@ int cli_one_operand(struct cli *cli, const char **operand)
 	*operand = first < cli->argc ? cli->argv[first] : NULL;
 	if (cli->argc - first > 1)
 		return stop(cli, cli_fail(cli, CLI_BAD_INPUT, "too many arguments: '%s'",
-					 cli->argv[first + 1]));
+					 nb_quote(cli->argv[first + 1]).text));
 	return 0;
 }
 
@@ -228,7 +230,7 @@ int cli_integer(struct cli *cli, const char *name, int64_t min, int64_t max, int
 		return stop(
 			cli, cli_fail(cli, CLI_BAD_INPUT,
 				     "--%s '%s': expected an integer from %" PRId64 " to %" PRId64,
-				     name, cli->value, min, max));
+				     name, nb_quote(cli->value).text, min, max));
 	*out = value;
 	return 0;
 }
@@ -245,7 +247,20 @@ int cli_choice(struct cli *cli, const char *name, const char *const *names)
 		used += (size_t)snprintf(
 			all + used, sizeof(all) - used, "%s%s", i ? ", " : "", names[i]);
 	return stop(cli, cli_fail(cli, CLI_BAD_INPUT, "--%s '%s': expected one of %s", name,
-				 cli->value, all));
+				 nb_quote(cli->value).text, all));
+}
+
+int cli_check_sets(const struct cli *cli, const char *const *sets, size_t nr)
+{
+	for (size_t i = 0; i < nr; i++) {
+		const size_t name = strcspn(sets[i], "=");
+
+		for (size_t k = 0; k < i; k++)
+			if (strcspn(sets[k], "=") == name && !strncmp(sets[k], sets[i], name))
+				return cli_fail(cli, CLI_BAD_INPUT,
+					"--set %s: its name given twice", nb_quote(sets[i]).text);
+	}
+	return CLI_OK;
 }
 
 int cli_finish_stdout(const struct cli *cli)

@@ -24,6 +24,9 @@ enum {
 	CLI_WHY_LEN = 1024, /* for the `why` of the libraries */
 };
 
+/* The argument of options that name a file: an empty one is refused. */
+#define CLI_FILE "FILE"
+
 struct cli_option {
 	const char *name; /* without the dashes */
 	const char *arg;  /* the name of its argument in --help; NULL: it takes none */
@@ -77,6 +80,9 @@ int cli_status_of(int err);
 int cli_integer(struct cli *cli, const char *name, int64_t min, int64_t max, int64_t *out);
 /* One of names[], a NULL-terminated list: its index, or CLI_STOP. */
 int cli_choice(struct cli *cli, const char *name, const char *const *names);
+
+/* Each NAME=VALUE sets another name: CLI_OK, or CLI_BAD_INPUT after saying which does not. */
+int cli_check_sets(const struct cli *cli, const char *const *sets, size_t nr);
 
 /* Flush stdout. CLI_OK also when its reader went away (EPIPE); CLI_FAILED and a line when it could
  * not be written. */

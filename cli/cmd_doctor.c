@@ -7,6 +7,7 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include "../engine/why.h"
 #include <sys/resource.h>
 #include <sys/utsname.h>
 #include "../live/launch.h"
@@ -243,7 +244,8 @@ static int run(struct cli *cli)
 	if (option == CLI_STOP || cli_one_operand(cli, &operand) != 0)
 		return cli->status;
 	if (operand != NULL)
-		return cli_fail(cli, CLI_BAD_INPUT, "'%s': expected no operand", operand);
+		return cli_fail(
+			cli, CLI_BAD_INPUT, "'%s': expected no operand", nb_quote(operand).text);
 	look_at_kernel(&r);
 	look_at_nodes(&r);
 	look_at_probes(&r);

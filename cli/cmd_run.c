@@ -49,8 +49,8 @@ static const struct cli_option options[] = {
 		"a fault that waited so long ends balancing (1000)"},
 	[OPT_NO_BACKING] = {"no-backing-if-thp-lost", NULL, false,
 		"leave memory alone where it would lose huge pages"},
-	[OPT_STATS] = {"stats", "FILE", false, "write all counters as JSON at the end"},
-	[OPT_RECORD] = {"record", "FILE", false,
+	[OPT_STATS] = {"stats", CLI_FILE, false, "write all counters as JSON at the end"},
+	[OPT_RECORD] = {"record", CLI_FILE, false,
 		"write every decision down, for numabal explain, and to be played by sim"},
 	[OPT_QUIET] = {"quiet", NULL, false, "no summary, no warnings"},
 	{0},
@@ -76,7 +76,7 @@ static int set_system(struct cli *cli, struct plan *p, const char *name)
 
 	if (s == NULL)
 		return cli_fail(cli, CLI_BAD_INPUT,
-			"--system %s: no such system; see 'numabal systems'", name);
+			"--system %s: no such system; see 'numabal systems'", nb_quote(name).text);
 	p->system = nb_system_name(s);
 	nb_config_from_system(&p->config, s);
 	nb_live_defaults(&p->config);
@@ -87,7 +87,8 @@ static int set_size(struct cli *cli, struct plan *p)
 {
 	if (nb_parse_bytes(cli->value, &p->min_size) != 0 || p->min_size < (2 << 20))
 		return cli_fail(cli, CLI_BAD_INPUT,
-			"--min-size %s: expected bytes, 2M or more, such as 8M", cli->value);
+			"--min-size %s: expected bytes, 2M or more, such as 8M",
+			nb_quote(cli->value).text);
 	return 0;
 }
 
@@ -145,7 +146,7 @@ static int apply_sets(struct cli *cli, struct plan *p, const char **sets, int nr
 	for (int i = 0; i < nr; i++)
 		if (nb_config_set(&p->config, sets[i], why, sizeof(why)) != 0)
 			return cli_fail(cli, CLI_BAD_INPUT, "--set %s", why);
-	return 0;
+	return cli_check_sets(cli, sets, (size_t)nr);
 }
 
 /* What comes after "--" is the program's and nobody else's. */
@@ -221,7 +222,7 @@ static int virtual_nodes(struct cli *cli, struct plan *p)
 		return read_model(cli, p);
 	if (nodes < 1 || nodes > NB_MAX_NODES)
 		return cli_fail(cli, CLI_BAD_INPUT, "--topology %s: expected 1 to %d virtual nodes",
-			p->topology, NB_MAX_NODES);
+			nb_quote(p->topology).text, NB_MAX_NODES);
 	err = nb_virtual_nodes(&p->topo, &p->host, (unsigned int)nodes, why, sizeof(why));
 	return err != 0 ? cli_fail(cli, cli_status_of(err), "--topology %s", why) : 0;
 }
@@ -397,7 +398,8 @@ static bool may_balance(struct plan *p, const struct nb_probe_result *r, bool no
 	if (nb_program_look(p->command[0], &kind) != 0)
 		return false;
 	if (kind != NB_PROGRAM_DYNAMIC) {
-		say(p, "not balanced: %s: %s", p->command[0], nb_program_texts[kind]);
+		say(p, "not balanced: %s: %s", nb_quote(p->command[0]).text,
+			nb_program_texts[kind]);
 		return false;
 	}
 	if (nothing) {
@@ -576,8 +578,8 @@ static int run_plan(struct cli *cli, struct plan *p)
 		return status;
 	err = nb_program_look(p->command[0], &kind);
 	if (err != 0)
-		return cli_fail(
-			cli, err == -ENOENT ? 127 : 126, "%s: %s", p->command[0], strerror(-err));
+		return cli_fail(cli, err == -ENOENT ? 127 : 126, "%s: %s",
+			nb_quote(p->command[0]).text, strerror(-err));
 	nb_probe_all(&r);
 	if (!may_balance(p, &r, nothing))
 		return run_plain(cli, p);

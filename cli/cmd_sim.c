@@ -43,11 +43,11 @@ static const struct cli_option options[] = {
 	[OPT_SET] = {"set", "NAME=VALUE", true, "a mechanism or tunable, for every system"},
 	[OPT_FORMAT] = {"format", "FORMAT", false, "table (default), json or csv"},
 	[OPT_ROWS] = {"rows", "ROWS", false, "of the table: default or full"},
-	[OPT_OUTPUT] = {"output", "FILE", false, "write the report there instead of to stdout"},
-	[OPT_HTML] = {"html", "FILE", false, "also write a page with plots over time"},
-	[OPT_RECORD] = {"record", "FILE", false,
+	[OPT_OUTPUT] = {"output", CLI_FILE, false, "write the report there instead of to stdout"},
+	[OPT_HTML] = {"html", CLI_FILE, false, "also write a page with plots over time"},
+	[OPT_RECORD] = {"record", CLI_FILE, false,
 		"also write every decision, for 'numabal explain'; one run only"},
-	[OPT_TRACE] = {"trace", "FILE", false,
+	[OPT_TRACE] = {"trace", CLI_FILE, false,
 		"also write every decision as a line of text; one run only"},
 	[OPT_SAMPLE] = {"sample", "SECONDS", false,
 		"interval of the time series (1, doubled on long runs)"},
@@ -89,7 +89,7 @@ static int parse_sample(struct cli *cli, double *out)
 	if (!nb_parse_double(cli->value, out) && *out >= 0.001 && *out <= 86400)
 		return 0;
 	cli->status = cli_fail(cli, CLI_BAD_INPUT,
-		"--sample '%s': expected seconds from 0.001 to 86400", cli->value);
+		"--sample '%s': expected seconds from 0.001 to 86400", nb_quote(cli->value).text);
 	return CLI_STOP;
 }
 
@@ -182,6 +182,10 @@ static int parse(struct cli *cli, struct args *a)
 		return refuse(cli, "--machine is missing; 'numabal machines' lists the presets");
 	if (!a->jobs.nr)
 		return refuse(cli, "--job is missing; 'numabal jobs' lists the presets");
+	if (cli_check_sets(cli, a->sets.at, a->sets.nr)) {
+		cli->status = CLI_BAD_INPUT;
+		return CLI_STOP;
+	}
 	if (!a->systems.nr)
 		keep(&a->systems, "none,balancenuma-v8");
 	return 0;
@@ -372,7 +376,8 @@ static int check_inputs(const struct cli *cli, const struct args *a)
 			taken |= reads(a->jobs.at[k], outputs[i]);
 		if (taken)
 			return cli_fail(cli, CLI_BAD_INPUT,
-				"%s is read from; expected another file to write to", outputs[i]);
+				"%s is read from; expected another file to write to",
+				nb_quote(outputs[i]).text);
 	}
 	return CLI_OK;
 }
@@ -388,7 +393,8 @@ static int check_places(const struct cli *cli, const struct output_request *o)
 			if (same_place(places[i], places[j]) && strncmp(places[i], "/dev/", 5))
 				return cli_fail(cli, CLI_BAD_INPUT,
 					"two outputs go to %s; give each a file of its own",
-					strcmp(places[i], "-") ? places[i] : "stdout");
+					strcmp(places[i], "-") ? nb_quote(places[i]).text
+							       : "stdout");
 	return CLI_OK;
 }
 

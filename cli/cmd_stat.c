@@ -62,7 +62,7 @@ static int show(struct cli *cli, const char *operand, bool all)
 
 	if (operand == NULL || nb_parse_i64(operand, &pid) != 0 || pid < 1 || pid > INT32_MAX)
 		return cli_fail(cli, CLI_BAD_INPUT, "expected the number of a process%s%s",
-			operand ? ", not " : "", operand ? operand : "");
+			operand ? ", not " : "", nb_quote(operand ? operand : "").text);
 	err = nb_session_of((uint32_t)pid, &s, why, sizeof(why));
 	if (err != 0)
 		return cli_fail(cli, CLI_BAD_INPUT, "%s", why);

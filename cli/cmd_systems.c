@@ -5,6 +5,7 @@
 #include <inttypes.h>
 #include <jansson.h>
 #include <string.h>
+#include "../engine/why.h"
 #include "../engine/systems.h"
 
 enum { OPT_FORMAT };
@@ -123,9 +124,10 @@ static int refuse(const struct cli *cli, const char *name)
 		names[i] = nb_system_name(s);
 	closest = cli_closest(name, names);
 	if (closest)
-		return cli_fail(
-			cli, CLI_BAD_INPUT, "no system '%s'; did you mean '%s'?", name, closest);
-	return cli_fail(cli, CLI_BAD_INPUT, "no system '%s'; 'numabal systems' lists them", name);
+		return cli_fail(cli, CLI_BAD_INPUT, "no system '%s'; did you mean '%s'?",
+			nb_quote(name).text, closest);
+	return cli_fail(cli, CLI_BAD_INPUT, "no system '%s'; 'numabal systems' lists them",
+		nb_quote(name).text);
 }
 
 static int run(struct cli *cli)

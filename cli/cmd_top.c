@@ -124,8 +124,8 @@ static int take_delay(struct cli *cli, double *delay_s)
 {
 	if (nb_parse_double(cli->value, delay_s) == 0 && *delay_s >= 0.1 && *delay_s <= 3600)
 		return 0;
-	return cli_fail(
-		cli, CLI_BAD_INPUT, "--delay '%s': expected seconds from 0.1 to 3600", cli->value);
+	return cli_fail(cli, CLI_BAD_INPUT, "--delay '%s': expected seconds from 0.1 to 3600",
+		nb_quote(cli->value).text);
 }
 
 static int take_pid(struct cli *cli, const char *operand, uint32_t *pid)
@@ -135,8 +135,8 @@ static int take_pid(struct cli *cli, const char *operand, uint32_t *pid)
 	if (operand == NULL)
 		return 0;
 	if (nb_parse_i64(operand, &number) != 0 || number < 1 || number > INT32_MAX)
-		return cli_fail(
-			cli, CLI_BAD_INPUT, "expected the number of a process, not %s", operand);
+		return cli_fail(cli, CLI_BAD_INPUT, "expected the number of a process, not %s",
+			nb_quote(operand).text);
 	*pid = (uint32_t)number;
 	return 0;
 }

@@ -15,7 +15,7 @@ enum { OPT_FORMAT, OPT_OUTPUT };
 
 static const struct cli_option options[] = {
 	[OPT_FORMAT] = {"format", "FORMAT", false, "text (default) or json"},
-	[OPT_OUTPUT] = {"output", "FILE", false, "write to FILE, whole or not at all"},
+	[OPT_OUTPUT] = {"output", CLI_FILE, false, "write to FILE, whole or not at all"},
 	{0},
 };
 

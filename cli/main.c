@@ -4,6 +4,7 @@
 
 #include <signal.h>
 #include <string.h>
+#include "../engine/why.h"
 #include "commands.h"
 
 #define X(name) extern const struct cmd cmd_##name;
@@ -38,12 +39,13 @@ static int refuse(const char *name)
 	names[NR_COMMANDS + 1] = NULL;
 	closest = cli_closest(name, names);
 	if (name[0] == '-')
-		return cli_fail(
-			&cli, CLI_BAD_INPUT, "unknown option '%s'; see 'numabal help'", name);
+		return cli_fail(&cli, CLI_BAD_INPUT, "unknown option '%s'; see 'numabal help'",
+			nb_quote(name).text);
 	if (closest)
 		return cli_fail(&cli, CLI_BAD_INPUT, "unknown command '%s'; did you mean '%s'?",
-			name, closest);
-	return cli_fail(&cli, CLI_BAD_INPUT, "unknown command '%s'; see 'numabal help'", name);
+			nb_quote(name).text, closest);
+	return cli_fail(&cli, CLI_BAD_INPUT, "unknown command '%s'; see 'numabal help'",
+		nb_quote(name).text);
 }
 
 static int print_help(void)

@@ -37,7 +37,8 @@ static int next_piece(const char **list, char *buf, size_t len)
 static int refuse_list(const char *what, const char *list, char *why, size_t why_len)
 {
 	return nb_why(why, why_len, -EINVAL,
-		"--%s '%s': expected names separated by commas, none empty", what, list);
+		"--%s '%s': expected names separated by commas, none empty", what,
+		nb_quote(list).text);
 }
 
 static void *grown(void *array, size_t nr, size_t size)
@@ -70,9 +71,10 @@ static int refuse_system(const char *name, char *why, size_t why_len)
 		names[i + 1] = nb_system_name(s);
 	closest = cli_closest(name, names);
 	if (closest)
-		return nb_why(
-			why, why_len, -EINVAL, "no system '%s'; did you mean '%s'?", name, closest);
-	return nb_why(why, why_len, -EINVAL, "no system '%s'; 'numabal systems' lists them", name);
+		return nb_why(why, why_len, -EINVAL, "no system '%s'; did you mean '%s'?",
+			nb_quote(name).text, closest);
+	return nb_why(why, why_len, -EINVAL, "no system '%s'; 'numabal systems' lists them",
+		nb_quote(name).text);
 }
 
 static int add_system(struct plan *p, const char *name, char *why, size_t why_len)
@@ -85,7 +87,8 @@ static int add_system(struct plan *p, const char *name, char *why, size_t why_le
 		return refuse_system(name, why, why_len);
 	for (size_t i = 0; i < p->nr_systems; i++)
 		if (!strcmp(p->systems[i].name, name))
-			return nb_why(why, why_len, -EINVAL, "system '%s' given twice", name);
+			return nb_why(why, why_len, -EINVAL, "system '%s' given twice",
+				nb_quote(name).text);
 	systems = grown(p->systems, p->nr_systems, sizeof(*systems));
 	if (!systems)
 		return nb_why(why, why_len, -ENOMEM, "no memory");
@@ -168,7 +171,8 @@ static int add_job(struct plan *p, const char *source, char *why, size_t why_len
 	snprintf(j->name, sizeof(j->name), "%s%s", sim_job_name(j->job), variables_of(source));
 	for (size_t i = 0; i < p->nr_jobs; i++)
 		if (!strcmp(jobs[i].name, j->name))
-			err = nb_why(why, why_len, -EINVAL, "two jobs are named '%s'", j->name);
+			err = nb_why(why, why_len, -EINVAL, "two jobs are named '%s'",
+				nb_quote(j->name).text);
 	if (!err)
 		err = sim_load_resolve(&j->load, j->job, &p->model, why, why_len);
 	if (err)

@@ -87,7 +87,7 @@ static void count_move(
 		e->counters.pgmigrate_fail += failed;
 }
 
-static bool keeps_history(const struct nb_engine *e, const struct nb_move_request *r)
+static bool carries_history(const struct nb_engine *e, const struct nb_move_request *r)
 {
 	/* Mapped read-only where it went, it takes a second fault of the same write. */
 	if (r->write && !r->huge && nb_has(&e->config, NB_MECH_WRITE_FORGETS_CPUPID))
@@ -105,7 +105,7 @@ static void move_history(struct nb_engine *e, const struct nb_move_request *r, u
 
 	if (vma == NULL || moved == 0 || end > vma->end || end < r->addr)
 		return;
-	if (keeps_history(e, r))
+	if (carries_history(e, r))
 		return;
 	e->counters.numa_page_state_missed +=
 		nb_pages_fill(e, &vma->pages, r->addr, end, NB_HISTORY_NONE);

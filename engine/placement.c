@@ -35,11 +35,11 @@ static struct nb_verdict towards(
 	return (struct nb_verdict){(int16_t)target, NB_WHY_MOVE};
 }
 
-/* A kernel looks whether the page is where it should be before it looks who touched it. */
-static bool keeps_history(const struct nb_engine *e, const struct nb_fault *f)
+/* A kernel looks whether the page is where it should be before it looks who touched it: then it
+ * does not note this toucher. */
+static bool leaves_toucher(const struct nb_engine *e, const struct nb_fault *f)
 {
-	return nb_has(&e->config, NB_MECH_LOCAL_KEEPS_CPUPID) && f->page_node == f->cpu_node &&
-	       nb_pages_peek(e, &f->vma->pages, f->addr, is_huge(f)) != NB_HISTORY_LAZY;
+	return nb_has(&e->config, NB_MECH_LOCAL_KEEPS_CPUPID) && f->page_node == f->cpu_node;
 }
 
 /*
@@ -53,13 +53,14 @@ static nb_history last_toucher(struct nb_engine *e, const struct nb_fault *f, bo
 	nb_history value = NB_HISTORY_NONE, last;
 	bool missed;
 
-	if (remember && keeps_history(e, f))
-		return nb_pages_peek(e, pages, f->addr, is_huge(f));
+	if (!remember || leaves_toucher(e, f)) {
+		last = nb_pages_peek(e, pages, f->addr, is_huge(f));
+		if (last != NB_HISTORY_LAZY)
+			return remember ? last : NB_HISTORY_NONE;
+	}
 	if (remember)
 		value = nb_has(&e->config, NB_MECH_CPUPID) ? nb_cpupid(f->cpu_node, f->task->id)
 							   : nb_history_node(f->cpu_node);
-	else if (nb_pages_peek(e, pages, f->addr, is_huge(f)) != NB_HISTORY_LAZY)
-		return NB_HISTORY_NONE;
 	last = nb_pages_exchange(e, pages, f->addr, is_huge(f), value, &missed);
 	e->counters.numa_page_state_missed += missed;
 	return last;

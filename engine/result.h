@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include "counters.h"
 
-/* One point of the time series, for all processes together. */
+/* One point of the time series, for all processes together. The last one is of the end. */
 struct nb_sample {
 	double time_s;
 	double local_share;    /* bytes accessed locally / bytes accessed, since the sample before;

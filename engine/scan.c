@@ -448,37 +448,47 @@ static bool looked_after(const struct nb_task *t, uint64_t now_ns)
 	       (t->hurries != mm->hurries || hurry_due(mm, now_ns));
 }
 
-bool nb_task_tick_idle(const struct nb_task *t, uint64_t runtime_ns, uint64_t now_ns)
+/* What a task's next tick may be for. */
+enum duty {
+	NO_DUTY,     /* nothing, until something is changed */
+	AT_ONCE,     /* something, whenever it comes */
+	WHEN_DUE,    /* a scan, when the period is over */
+	LOOKED_AFTER /* that, and more besides */
+};
+
+static inline enum duty duty_of(const struct nb_task *t)
 {
 	const struct nb_mm *mm = t->mm;
 	const struct nb_config *c;
 
 	if (mm == NULL)
-		return true;
+		return NO_DUTY;
 	c = &mm->engine->config;
 	if (!nb_has(c, NB_MECH_BALANCING))
-		return mm->told_disabled;
+		return mm->told_disabled ? NO_DUTY : AT_ONCE;
+	return nb_has(c, NB_MECH_HOME_NODE) || nb_has(c, NB_MECH_SCAN_NEW_VMA) ? LOOKED_AFTER
+									       : WHEN_DUE;
+}
+
+bool nb_task_tick_idle(const struct nb_task *t, uint64_t runtime_ns, uint64_t now_ns)
+{
+	const enum duty duty = duty_of(t);
+
+	if (duty == NO_DUTY || duty == AT_ONCE)
+		return duty == NO_DUTY;
 	if (period_over(t, runtime_ns))
 		return false;
-	if (!nb_has(c, NB_MECH_HOME_NODE) && !nb_has(c, NB_MECH_SCAN_NEW_VMA))
-		return true;
-	return !looked_after(t, now_ns);
+	return duty == WHEN_DUE || !looked_after(t, now_ns);
 }
 
 uint64_t nb_task_quiet_ns(const struct nb_task *t)
 {
-	const struct nb_mm *mm = t->mm;
-	const struct nb_config *c;
+	const enum duty duty = duty_of(t);
 
-	if (mm == NULL)
+	if (duty == NO_DUTY)
 		return UINT64_MAX;
-	c = &mm->engine->config;
-	if (!nb_has(c, NB_MECH_BALANCING))
-		return mm->told_disabled ? UINT64_MAX : 0;
-	if (nb_has(c, NB_MECH_HOME_NODE) || nb_has(c, NB_MECH_SCAN_NEW_VMA))
-		return 0;
 	/* Between ticks a stamp only grows. */
-	return t->node_stamp_ns + t->scan_period_ms * MS;
+	return duty == WHEN_DUE ? t->node_stamp_ns + t->scan_period_ms * MS : 0;
 }
 
 const uint32_t *nb_engine_cut_periods(const struct nb_engine *e)

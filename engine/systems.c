@@ -260,7 +260,7 @@ static int set_mechanism(struct nb_config *c, int m, const char *value, char *wh
 
 	if (parse_switch(value, &on) != 0)
 		return nb_why(why, why_len, -EINVAL, "%s=%s: expected on or off",
-			nb_mechanism_table[m].name, value);
+			nb_mechanism_table[m].name, nb_quote(value).text);
 	nb_switch(c, (enum nb_mechanism)m, on);
 	return 0;
 }
@@ -275,7 +275,8 @@ static int set_tunable(struct nb_config *c, int t, const char *value, char *why,
 		err = -ERANGE;
 	if (err != 0)
 		return nb_why(why, why_len, err, "%s=%s: expected %lld to %lld %s", info->name,
-			value, (long long)info->min, (long long)info->max, info->unit);
+			nb_quote(value).text, (long long)info->min, (long long)info->max,
+			info->unit);
 	c->tunables[t] = v;
 	return 0;
 }
@@ -287,11 +288,12 @@ int nb_config_set(struct nb_config *c, const char *assignment, char *why, size_t
 	size_t len;
 
 	if (eq == NULL)
-		return nb_why(why, why_len, -EINVAL, "%.64s: expected name=value", assignment);
+		return nb_why(why, why_len, -EINVAL, "%s: expected name=value",
+			nb_quote(assignment).text);
 	len = (size_t)(eq - assignment);
 	if (len >= sizeof(name))
-		return nb_why(why, why_len, -ENOENT, "%.64s: no mechanism or tunable of this name",
-			assignment);
+		return nb_why(why, why_len, -ENOENT, "%s: no mechanism or tunable of this name",
+			nb_quote(assignment).text);
 	memcpy(name, assignment, len);
 	name[len] = '\0';
 	for (int m = 0; m < NB_NR_MECHANISMS; m++)

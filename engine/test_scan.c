@@ -285,12 +285,6 @@ static uint64_t reference_end(const uint8_t *present, const uint8_t *armed, uint
 	return start;
 }
 
-static uint64_t next_random(uint64_t *x)
-{
-	*x = *x * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
-	return *x >> 33;
-}
-
 /* Sparse, dense, half armed: a request that counts present pages ends where the series' loop ends.
  */
 static void windows_end_where_the_series_ends_them(void **state)
@@ -460,71 +454,6 @@ static void huge_pages_count_512_each_time_they_are_passed(void **state)
 	w_scan(&w, 0);
 	assert_int_equal(updates(&w), 8 * 512);
 	w_end(&w);
-}
-
-/* nb_task_tick_idle is true exactly when a tick changes nothing that can be seen. */
-static void idle_ticks_do_nothing(void **state)
-{
-	struct world w = w_begin("balancenuma-v8", 2);
-	uint64_t x = 7, runtime = 0, idle = 0;
-
-	(void)state;
-	w_fill(&w, W_BASE, 4 * MIB, false);
-	for (int i = 0; i < 20000; i++) {
-		const unsigned int events = w.m->nr_events;
-		const uint64_t scanned = scans(&w);
-
-		runtime += next_random(&x) % (20 * MS);
-		w.m->now_ns += 10 * MS;
-		if (!nb_task_tick_idle(w.t, runtime, w.m->now_ns)) {
-			w_tick(&w, w.t, runtime, (int)(next_random(&x) % 2));
-			assert_true(nb_task_tick_idle(w.t, runtime, w.m->now_ns));
-			continue;
-		}
-		idle++;
-		w_tick(&w, w.t, runtime, (int)(next_random(&x) % 2));
-		assert_int_equal(w.m->nr_events, events);
-		assert_int_equal(scans(&w), scanned);
-	}
-	assert_true(idle > 15000 && scans(&w) > 100);
-	w_end(&w);
-}
-
-/* Up to the run time that a task is said to be quiet for it is idle at any time, whatever faults
- * come, until a scan period is cut. Rows that look after more than the period never say so. */
-static void quiet_tasks_are_idle(void **state)
-{
-	static const struct {
-		const char *row;
-		bool says;
-	} rows[] = {{"balancenuma-v8", true}, {"moron", true}, {"none", true}, {"linux-6.12", true},
-		{"numabal", false}};
-
-	(void)state;
-	for (unsigned int r = 0; r < sizeof(rows) / sizeof(rows[0]); r++) {
-		struct world w = w_begin(rows[r].row, 2);
-		const uint32_t *cut = nb_engine_cut_periods(w.m->e);
-		uint64_t x = 7, runtime = 0, quiet = 0, kept = 0;
-		uint32_t seen = *cut;
-
-		w_fill(&w, W_BASE, 4 * MIB, false);
-		for (int i = 0; i < 20000; i++) {
-			runtime += next_random(&x) % (20 * MS);
-			w.m->now_ns += 10 * MS;
-			w_fault(&w, W_BASE + next_random(&x) % 1024 * W_PAGE,
-				(int)(next_random(&x) % 2));
-			if (runtime <= quiet && *cut == seen) {
-				kept++;
-				assert_true(nb_task_tick_idle(w.t, runtime, w.m->now_ns));
-				continue;
-			}
-			w_tick(&w, w.t, runtime, (int)(next_random(&x) % 2));
-			quiet = nb_task_quiet_ns(w.t);
-			seen = *cut;
-		}
-		assert_true(rows[r].says ? kept > 1000 : kept == 0);
-		w_end(&w);
-	}
 }
 
 /* ---- numabal ---- */
@@ -764,8 +693,6 @@ int main(void)
 		cmocka_unit_test(an_unwilling_machine_does_not_hold_the_scan),
 		cmocka_unit_test(nodes_that_do_not_exist_scan_nothing),
 		cmocka_unit_test(huge_pages_count_512_each_time_they_are_passed),
-		cmocka_unit_test(idle_ticks_do_nothing),
-		cmocka_unit_test(quiet_tasks_are_idle),
 		cmocka_unit_test(what_may_not_move_is_looked_for_again_once),
 		cmocka_unit_test(new_vmas_do_not_cut_the_scan_delay),
 		cmocka_unit_test(new_vmas_wait_for_their_turn),

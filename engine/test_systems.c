@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 #include "events.h"
+#include "why.h"
 
 static struct nb_config config_of(const char *name)
 {
@@ -304,6 +305,30 @@ static void engines_need_memory(void **state)
 	}
 }
 
+/* What errors quote of others' texts: all of it, or as much from both ends as fits. */
+static void quotes_are_short(void **state)
+{
+	char text[1000];
+
+	(void)state;
+	for (size_t len = 0; len < sizeof(text); len++) {
+		struct nb_quote q;
+
+		for (size_t i = 0; i < len; i++)
+			text[i] = (char)('a' + i % 26);
+		text[len] = '\0';
+		q = nb_quote(text);
+		if (len <= NB_QUOTE_LEN) {
+			assert_string_equal(q.text, text);
+			continue;
+		}
+		assert_in_range(strlen(q.text), NB_QUOTE_LEN - 1, NB_QUOTE_LEN);
+		assert_memory_equal(q.text, text, 78);
+		assert_memory_equal(q.text + 78, "...", 3);
+		assert_string_equal(q.text + 81, text + len - 78);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -320,6 +345,7 @@ int main(void)
 		cmocka_unit_test(a_running_engine_takes_settings),
 		cmocka_unit_test(engines_refuse_what_they_cannot_use),
 		cmocka_unit_test(engines_need_memory),
+		cmocka_unit_test(quotes_are_short),
 	};
 
 	return cmocka_run_group_tests_name("systems", tests, NULL, NULL);

@@ -29,6 +29,13 @@ struct world {
 	struct nb_task *t; /* id 1 */
 };
 
+/* 31 bits. */
+static inline uint64_t next_random(uint64_t *x)
+{
+	*x = *x * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+	return *x >> 33;
+}
+
 /* A machine that is not started yet. */
 static inline struct world w_new(const char *system, unsigned int nodes)
 {

@@ -24,6 +24,20 @@ int nb_why(char *why, size_t why_len, int err, const char *format, ...)
 	return err;
 }
 
+struct nb_quote nb_quote(const char *text)
+{
+	static const char dots[] = "...";
+	const size_t len = strlen(text), side = (NB_QUOTE_LEN - strlen(dots)) / 2;
+	struct nb_quote q;
+
+	if (len <= NB_QUOTE_LEN)
+		memcpy(q.text, text, len + 1);
+	else
+		snprintf(q.text, sizeof(q.text), "%.*s%s%s", (int)side, text, dots,
+			text + len - side);
+	return q;
+}
+
 int nb_parse_i64(const char *text, int64_t *out)
 {
 	char *end;

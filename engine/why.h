@@ -14,6 +14,13 @@
 __attribute__((format(printf, 4, 5))) int nb_why(
 	char *why, size_t why_len, int err, const char *format, ...);
 
+/* A text somebody else wrote, as errors quote it: long ones without their middle. */
+enum { NB_QUOTE_LEN = 160 };
+struct nb_quote {
+	char text[NB_QUOTE_LEN + 1];
+};
+struct nb_quote nb_quote(const char *text);
+
 /* Decimal integer, the whole text, no blanks. 0, -EINVAL, -ERANGE. */
 int nb_parse_i64(const char *text, int64_t *out);
 /* Finite decimal number, the whole text. 0, -EINVAL, -ERANGE. */

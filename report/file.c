@@ -171,11 +171,11 @@ int report_out_open(struct report_out **out, const char *path, char *why, size_t
 
 	*out = NULL;
 	if (strlen(name) >= PATH_MAX)
-		return nb_why(
-			why, why_len, -ENAMETOOLONG, "%.60s...: %s", name, strerror(ENAMETOOLONG));
+		return nb_why(why, why_len, -ENAMETOOLONG, "%s: %s", nb_quote(name).text,
+			strerror(ENAMETOOLONG));
 	o = calloc(1, sizeof(*o));
 	if (!o)
-		return nb_why(why, why_len, -ENOMEM, "%s: out of memory", name);
+		return nb_why(why, why_len, -ENOMEM, "%s: out of memory", nb_quote(name).text);
 	o->fd = -1;
 	strcpy(o->name, name);
 	strcpy(o->path, name);
@@ -184,7 +184,8 @@ int report_out_open(struct report_out **out, const char *path, char *why, size_t
 		err = open_stream(o);
 	if (err) {
 		report_out_abort(o);
-		return nb_why(why, why_len, err, "%s: cannot write: %s", name, strerror(-err));
+		return nb_why(why, why_len, err, "%s: cannot write: %s", nb_quote(name).text,
+			strerror(-err));
 	}
 	*out = o;
 	return 0;
@@ -228,7 +229,8 @@ int report_out_commit(struct report_out *out, char *why, size_t why_len)
 	if (!err)
 		out->temp[0] = 0;
 	else
-		nb_why(why, why_len, err, "%s: cannot write: %s", out->name, strerror(-err));
+		nb_why(why, why_len, err, "%s: cannot write: %s", nb_quote(out->name).text,
+			strerror(-err));
 	report_out_abort(out);
 	return err;
 }
@@ -274,7 +276,8 @@ int report_write_file(
 	if (!err || out->err)
 		return report_out_commit(out, why, why_len);
 	if (why && why_len && !why[0])
-		nb_why(why, why_len, err, "%s: cannot write: %s", out->name, strerror(-err));
+		nb_why(why, why_len, err, "%s: cannot write: %s", nb_quote(out->name).text,
+			strerror(-err));
 	report_out_abort(out);
 	return err;
 }

@@ -410,7 +410,8 @@ int report_reader_open(struct report_reader **out, const char *path, char *why, 
 		return report_reader_open_stream(out, stdin, "stdin", why, why_len);
 	f = fopen(path, "rbe");
 	if (!f)
-		return nb_why(why, why_len, -errno, "%s: cannot read: %s", path, strerror(errno));
+		return nb_why(why, why_len, -errno, "%s: cannot read: %s", nb_quote(path).text,
+			strerror(errno));
 	return report_reader_open_stream(out, f, path, why, why_len);
 }
 

@@ -26,11 +26,6 @@ static uint64_t address(const struct sim_thread *t)
 	return t->area->va + sim_whole(t->pos);
 }
 
-static bool sweeps(const struct sim_thread *t)
-{
-	return t->phase->kind == SIM_PHASE_SWEEP;
-}
-
 /* Nearly sorted from last time: an insertion sort has little to do. */
 static void sort(struct sim_world *w)
 {
@@ -105,12 +100,6 @@ static double footprint(const struct sim_thread *t)
 	return sweeps_all(t) ? bytes / t->proc->live_threads : bytes;
 }
 
-static bool same_sweep(const struct sim_thread *a, const struct sim_thread *b)
-{
-	return a->area == b->area && a->slice_start == b->slice_start &&
-	       a->slice_end == b->slice_end;
-}
-
 /* bytes/s at which a CPU takes lines over from another one's cache. */
 static double taken_over(const struct sim_world *w)
 {
@@ -130,7 +119,7 @@ static void serve_from_caches(struct sim_world *w)
 		const struct sim_thread *b = before[t->node];
 		const double kept = w->model->llc_retention * w->model->llc_bytes / held[t->node];
 		const bool follows =
-			b && same_sweep(b, t) && b->pos - t->pos <= w->model->llc_bytes;
+			b && sim_same_slice(b, t) && b->pos - t->pos <= w->model->llc_bytes;
 
 		if (follows && w->model->llc_sharing > 0)
 			set_cached(w, t, w->model->llc_sharing, taken_over(w));
@@ -151,7 +140,7 @@ static void collect(struct sim_world *w)
 	for (uint32_t i = 0; i < w->nr_convoy; i++) {
 		struct sim_thread *t = &w->threads[w->convoy[i]];
 
-		t->in_convoy = t->current && sweeps(t);
+		t->in_convoy = t->current && sim_sweeps(t);
 		if (t->in_convoy)
 			w->convoy[n++] = w->convoy[i];
 		else {
@@ -162,7 +151,7 @@ static void collect(struct sim_world *w)
 	for (uint32_t i = 0; i < w->nr_run; i++) {
 		struct sim_thread *t = w->run_list[i];
 
-		if (t->in_convoy || !sweeps(t))
+		if (t->in_convoy || !sim_sweeps(t))
 			continue;
 		t->in_convoy = true;
 		w->convoy[n++] = t->id - 1;
@@ -178,7 +167,7 @@ static const struct sim_thread *in_convoy(const struct sim_world *w, uint32_t i)
 
 static bool within_reach(const struct sim_thread *t, const struct sim_thread *ahead, double reach)
 {
-	return ahead->pos - t->pos <= reach && same_sweep(t, ahead);
+	return ahead->pos - t->pos <= reach && sim_same_slice(t, ahead);
 }
 
 void sim_convoy_update(struct sim_world *w)
@@ -205,7 +194,7 @@ void sim_convoy_update(struct sim_world *w)
 		while (front + 1 < w->nr_convoy && within_reach(t, in_convoy(w, front + 1), reach))
 			front++;
 		first = in_convoy(w, front);
-		if (first != t && same_sweep(t, first))
+		if (first != t && sim_same_slice(t, first))
 			lead = first->pos - t->pos;
 		set_pull(w, t, 1 + w->model->follower_gain * lead / reach);
 	}

@@ -55,7 +55,7 @@ static double other_cost(const struct sim_thread *t, const struct sim_phase *p)
 static double rate_at(const struct sim_world *w, const struct sim_thread *t, double ns)
 {
 	/* Random patterns reckon access by access, and enter compute time there. */
-	if (t->phase->kind == SIM_PHASE_SWEEP)
+	if (sim_sweeps(t))
 		ns += other_cost(t, t->phase);
 	return ns > 0 ? 1 / ns
 		      : sim_memory_rate(&w->memory, (unsigned int)t->node, (unsigned int)t->node) /
@@ -93,12 +93,6 @@ static inline const struct sim_pace *pace_on(
 	return pace;
 }
 
-/* All from one node, as nearly every block of a sweep is. */
-static bool is_pure(const struct sim_mix *mix)
-{
-	return mix->nr == 1 && mix->share[0] == 1;
-}
-
 static void set_pure(struct sim_mix *mix, int node)
 {
 	mix->nr = 1;
@@ -118,11 +112,11 @@ static double sweep_rate(const struct sim_world *w, struct sim_thread *t, const 
 
 void sim_rate_renew(const struct sim_world *w, struct sim_thread *t)
 {
-	if (t->phase->kind != SIM_PHASE_SWEEP)
+	if (!sim_sweeps(t))
 		t->rate = sim_rate_of(w, t, &t->mix);
 	else
-		t->rate = is_pure(&t->mix) ? pace_on(w, t, t->mix.node[0])->rate
-					   : sweep_rate(w, t, &t->mix);
+		t->rate = sim_mix_is_pure(&t->mix) ? pace_on(w, t, t->mix.node[0])->rate
+						   : sweep_rate(w, t, &t->mix);
 	t->rate_epoch = w->epoch;
 }
 
@@ -140,6 +134,21 @@ const char *sim_paces_check(const struct sim_world *w)
 				return "a thread's pace on a node is not what it was reckoned to "
 				       "be";
 		}
+	return NULL;
+}
+
+const char *sim_pulls_check(const struct sim_world *w)
+{
+	for (uint32_t i = 0; i < w->load->nr_threads; i++) {
+		const struct sim_thread *t = &w->threads[i];
+		struct sim_pace now;
+
+		if (t->pulled_epoch != w->epoch)
+			continue;
+		reckon_pace(w, t, t->mix.node[0], &now);
+		if (!sim_mix_is_pure(&t->mix) || now.rate > t->pulled_rate)
+			return "a thread goes faster than its pull was said to make it";
+	}
 	return NULL;
 }
 
@@ -297,7 +306,7 @@ static void sweep_want(const struct sim_world *w, struct sim_thread *t, struct s
 			end = next_run(w, t, &at, &next);
 			mix = &next;
 		}
-		if (is_pure(mix))
+		if (sim_mix_is_pure(mix))
 			spent += want_pure(w, t, mix->node[0], w->tick_ns - spent, end - at, want);
 		else
 			spent += want_mixed(w, t, mix, w->tick_ns - spent, end - at, want);
@@ -426,8 +435,9 @@ static bool wants_the_same(const struct sim_world *w, struct sim_thread *t)
 	const double ahead = t->clean_end - t->pos;
 	const struct sim_pace *pace;
 
-	if (t->want.nr != 1 || t->phase->compute_ns > 0 || t->cached > 0 || !is_pure(&t->mix) ||
-		t->want.node[0] != t->mix.node[0] || fabsf(t->want.share[0] - 1) > SETTLED / 2)
+	if (t->want.nr != 1 || t->phase->compute_ns > 0 || t->cached > 0 ||
+		!sim_mix_is_pure(&t->mix) || t->want.node[0] != t->mix.node[0] ||
+		fabsf(t->want.share[0] - 1) > SETTLED / 2)
 		return false;
 	if (t->pulled_epoch == w->epoch && t->pulled_rate * w->tick_ns < ahead)
 		return true;

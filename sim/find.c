@@ -214,8 +214,8 @@ static int not_found(
 		nr = 0;
 	for (size_t i = 0; i < nr; i++)
 		sim_nearest_try(&near, list[i].name);
-	nb_why(why, why_len, -ENOENT, "no %s named '%s'%s (numabal %s lists them)", noun, name,
-		sim_nearest_hint(&near, hint), kind);
+	nb_why(why, why_len, -ENOENT, "no %s named '%s'%s (numabal %s lists them)", noun,
+		nb_quote(name).text, sim_nearest_hint(&near, hint), kind);
 	sim_listing_free(list, nr);
 	return -ENOENT;
 }

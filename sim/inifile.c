@@ -381,11 +381,12 @@ static int check_kind(int fd, const char *path, char *why, size_t why_len)
 	struct stat st;
 
 	if (fstat(fd, &st))
-		return nb_why(why, why_len, -errno, "%s: %s", path, strerror(errno));
+		return nb_why(why, why_len, -errno, "%s: %s", nb_quote(path).text, strerror(errno));
 	if (S_ISDIR(st.st_mode))
-		return nb_why(why, why_len, -EISDIR, "%s: a directory, expected a file", path);
+		return nb_why(why, why_len, -EISDIR, "%s: a directory, expected a file",
+			nb_quote(path).text);
 	if (!S_ISREG(st.st_mode))
-		return nb_why(why, why_len, -EINVAL, "%s: not a regular file", path);
+		return nb_why(why, why_len, -EINVAL, "%s: not a regular file", nb_quote(path).text);
 	return 0;
 }
 
@@ -400,12 +401,13 @@ static int read_fd(
 	buffer =
 		malloc(max + 2); /* one byte more than allowed tells "too large" from "just fits" */
 	if (!buffer)
-		return nb_why(why, why_len, -ENOMEM, "%s: out of memory", path);
+		return nb_why(why, why_len, -ENOMEM, "%s: out of memory", nb_quote(path).text);
 	err = read_all(fd, buffer, max + 1, len);
 	if (err)
-		nb_why(why, why_len, err, "%s: %s", path, strerror(-err));
+		nb_why(why, why_len, err, "%s: %s", nb_quote(path).text, strerror(-err));
 	else if (*len > max)
-		err = nb_why(why, why_len, -E2BIG, "%s: more than %zu bytes", path, max);
+		err = nb_why(
+			why, why_len, -E2BIG, "%s: more than %zu bytes", nb_quote(path).text, max);
 	if (err) {
 		free(buffer);
 		return err;
@@ -422,7 +424,7 @@ int sim_file_read(char **text, size_t *len, const char *path, size_t max, char *
 	int err;
 
 	if (fd < 0)
-		return nb_why(why, why_len, -errno, "%s: %s", path, strerror(errno));
+		return nb_why(why, why_len, -errno, "%s: %s", nb_quote(path).text, strerror(errno));
 	err = read_fd(text, len, fd, path, max, why, why_len);
 	close(fd);
 	return err;

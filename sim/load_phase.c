@@ -9,6 +9,8 @@
 
 enum { DROPPED = UINT16_MAX };
 
+/* Shorter ones would take the simulator for ever, and be no time to a machine. */
+static const double MIN_TIME_S = 0.999e-9;
 static const double MAX_TIME_S = 1e9, MAX_LOOPS = 1e12, MAX_BYTES = 0x1p62;
 
 struct context {
@@ -185,6 +187,9 @@ static int check_extent(const struct context *c, const struct sim_phase *p)
 	const bool limited = p->loops > 0 || p->bytes > 0 || p->time_s > 0;
 	const char *name = sim_phase_kinds[p->kind].name;
 
+	if (p->time_s > 0 && p->time_s < MIN_TIME_S)
+		return REFUSE(
+			c, -EINVAL, "%s of %g s, expected time= of 1 ns or more", name, p->time_s);
 	if (!takes_time(p) || limited)
 		return 0;
 	if (!sim_phase_kinds[p->kind].touches)

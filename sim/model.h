@@ -27,8 +27,9 @@
 	X(link_bandwidth, "memory", "link_bandwidth_mib_s", "MiB/s", 0, 0, 1e9,                    \
 		"one direction between any two nodes; 0 = as much as the slower node has")         \
 	X(latency_rise, "memory", "latency_rise", "ratio", 1.0, 0, 100,                            \
-		"how much of its idle latency a fully used node adds; loaded-latency curves "      \
-		"double near saturation")                                                          \
+		"by how much of itself the round trip of a pointer chase is longer on a fully "    \
+		"used node, as the square of its use; loaded-latency curves double near "          \
+		"saturation")                                                                      \
 	X(lines_in_flight, "cpu", "lines_in_flight", "lines", 10, 0.1, 1000,                       \
 		"cache lines one CPU keeps outstanding: line fill buffers of x86 cores since "     \
 		"Nehalem")                                                                         \

@@ -89,7 +89,7 @@ static void start_process(struct sim_world *w, struct sim_process *p)
 	if (!w->error)
 		sim_backdrop_map(w, p);
 	for (uint32_t i = 0; i < load->nr_threads && !w->error; i++)
-		sim_work_start(w, &w->threads[load->first_thread + i]);
+		sim_phase_start(w, &w->threads[load->first_thread + i]);
 	p->begun = true;
 }
 
@@ -166,13 +166,26 @@ static double merged_share(
 	return local / (first + second);
 }
 
+/* The last sample goes: what it covers is left to the next one. */
+static void drop_sample(struct sim_world *w)
+{
+	const struct nb_sample *last = &w->out->samples[--w->out->nr_samples];
+	const double bytes = last->bytes - last[-1].bytes;
+
+	w->sample_bytes = last[-1].bytes;
+	if (bytes > 0)
+		w->sample_local -= bytes * last->local_share;
+}
+
 /* Keep every second sample, from the first on: the series covers the whole run in at most
- * MAX_SAMPLES points at even distances. */
+ * MAX_SAMPLES points, at even distances but for the last. */
 static void thin_samples(struct sim_world *w)
 {
 	struct nb_result *out = w->out;
 	const size_t n = w->nr_nodes;
 
+	if (out->nr_samples % 2 == 0)
+		drop_sample(w);
 	for (uint32_t i = 2; i < out->nr_samples; i += 2) {
 		out->samples[i].local_share = merged_share(
 			&out->samples[i / 2 - 1], &out->samples[i - 1], &out->samples[i]);
@@ -196,15 +209,16 @@ static double mean_scan_period(const struct sim_world *w)
 	return n ? sum / n : 0;
 }
 
-static void take_sample(struct sim_world *w)
+static void take_sample(struct sim_world *w, double at_ns)
 {
 	const struct nb_counters *c = nb_engine_counters(w->engine);
-	const double bytes = w->bytes - w->sample_bytes;
+	double bytes;
 	uint64_t *pages;
 
 	if (w->out->nr_samples == MAX_SAMPLES)
 		thin_samples(w);
-	w->out->samples[w->out->nr_samples] = (struct nb_sample){.time_s = w->now_ns / 1e9,
+	bytes = w->bytes - w->sample_bytes;
+	w->out->samples[w->out->nr_samples] = (struct nb_sample){.time_s = at_ns / 1e9,
 		.local_share = bytes > 0 ? (w->local_bytes - w->sample_local) / bytes : NAN,
 		.bytes = w->bytes,
 		.scan_period_ms = mean_scan_period(w),
@@ -219,7 +233,21 @@ static void take_sample(struct sim_world *w)
 			pages[n] += w->areas[a].node_pages[n];
 	w->sample_bytes = w->bytes;
 	w->sample_local = w->local_bytes;
-	w->next_sample_ns = w->now_ns + w->sample_ns;
+	w->next_sample_ns = at_ns + w->sample_ns;
+}
+
+static void take_last_sample(struct sim_world *w, double at_ns)
+{
+	const struct nb_result *out = w->out;
+
+	if (!out->nr_samples || at_ns / 1e9 > out->samples[out->nr_samples - 1].time_s)
+		take_sample(w, at_ns);
+}
+
+void sim_thread_ends(struct sim_world *w, const struct sim_thread *t)
+{
+	if (t->proc->live_threads == 1 && w->live_processes == 1 && !w->waiting_processes)
+		take_last_sample(w, w->now_ns + w->used_ns);
 }
 
 /* ---- setting up ---- */
@@ -438,12 +466,21 @@ static void deep_check(struct sim_world *w)
 		sim_fail(w, -EPROTO, wrong);
 }
 
+/* These are gone when the tick is over. */
+static void check_pulls(struct sim_world *w)
+{
+	const char *wrong = sim_pulls_check(w);
+
+	if (wrong)
+		sim_fail(w, -EPROTO, wrong);
+}
+
 void sim_world_tick(struct sim_world *w)
 {
 	w->used_ns = 0;
 	if (w->waiting_processes)
 		start_processes(w);
-	sim_work_wake(w);
+	sim_phase_wake(w);
 	sim_sched_tick(w);
 	if (w->nr_moves)
 		sim_moves_finish(w);
@@ -453,6 +490,8 @@ void sim_world_tick(struct sim_world *w)
 	if (w->error)
 		return;
 	sim_convoy_update(w);
+	if (w->options->check)
+		check_pulls(w);
 	sim_demand(w);
 	sim_work_tick(w);
 	w->ticks++;
@@ -463,44 +502,43 @@ static bool finished(const struct sim_world *w)
 	return !w->live_processes && !w->waiting_processes;
 }
 
-static bool keep_going(struct sim_world *w, uint64_t ticks, uint64_t *next_progress_ms)
+void sim_look_up(struct sim_world *w)
 {
 	struct timespec ts;
 	uint64_t ms;
 
-	if (!w->options->progress || ticks % PROGRESS_TICKS)
-		return true;
+	if (!w->options->progress)
+		return;
 	clock_gettime(CLOCK_MONOTONIC, &ts);
 	ms = (uint64_t)ts.tv_sec * 1000 + (uint64_t)ts.tv_nsec / 1000000;
-	if (ms < *next_progress_ms)
-		return true;
-	*next_progress_ms = ms + 100;
-	if (!w->options->progress(w->options->progress_ctx, w->now_ns / 1e9))
-		return true;
-	sim_fail(w, -EINTR, "interrupted");
-	return false;
+	if (ms < w->next_progress_ms)
+		return;
+	w->next_progress_ms = ms + 100;
+	if (w->options->progress(w->options->progress_ctx, w->now_ns / 1e9))
+		sim_fail(w, -EINTR, "interrupted");
 }
 
 static void run_clock(struct sim_world *w)
 {
 	const double limit = w->load->time_limit_s > 0 ? w->load->time_limit_s * 1e9 : INFINITY;
-	uint64_t next_progress_ms = 0;
 
 	for (uint64_t ticks = 0; !w->error && !finished(w); ticks++) {
 		w->now_ns = (double)ticks * w->tick_ns;
 		if (w->now_ns >= limit) {
 			w->out->timed_out = true;
 			w->end_ns = limit;
+			take_last_sample(w, limit);
 			break;
 		}
 		if (w->now_ns >= w->next_sample_ns) {
 			if (w->options->check)
 				deep_check(w);
-			take_sample(w);
+			take_sample(w, w->now_ns);
 		}
-		if (!keep_going(w, ticks, &next_progress_ms))
-			break;
-		sim_world_tick(w);
+		if (ticks % PROGRESS_TICKS == 0)
+			sim_look_up(w);
+		if (!w->error)
+			sim_world_tick(w);
 	}
 }
 

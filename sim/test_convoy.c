@@ -180,6 +180,34 @@ static void test_a_pull_is_in_proportion_to_the_lead(void **state)
 	try_free(&t);
 }
 
+/* What is said ahead of the rate of who is pulled is no less than the rate: each tick is checked,
+ * and it is said often. */
+static void test_no_pull_is_faster_than_its_bound(void **state)
+{
+	struct sim_try t;
+	uint32_t said = 0;
+
+	(void)state;
+	try_make(&t,
+		"[machine]\ntopology = 2 nodes x 8 cpus x 2G\n[memory]\nbandwidth_mib_s = 4000\n"
+		"[scheduler]\nwander_per_min = 20\nsteal_ms = 5\n[cpu]\nllc_mib = 8\n"
+		"follower_gain = 0.3\n",
+		"[p]\nthreads = 16\narea = a size=1G policy=interleave:all\n"
+		"phase = sweep area=a loops=1000\n",
+		"none");
+	try_open(&t);
+	assert_true(t.options.check);
+	for (int i = 0; i < 4000; i++) {
+		const uint32_t epoch = t.w.epoch;
+
+		try_tick(&t);
+		for (uint32_t k = 0; k < t.load.nr_threads; k++)
+			said += t.w.threads[k].pulled_epoch == epoch && t.w.threads[k].pull > 1;
+	}
+	assert_true(said > 1000);
+	try_free(&t);
+}
+
 static double bytes_per_s(const char *job)
 {
 	struct sim_try t;
@@ -255,6 +283,7 @@ int main(void)
 		cmocka_unit_test(test_processes_do_not_pull_each_other),
 		cmocka_unit_test(test_a_pull_ends_with_its_sweep),
 		cmocka_unit_test(test_a_pull_is_in_proportion_to_the_lead),
+		cmocka_unit_test(test_no_pull_is_faster_than_its_bound),
 		cmocka_unit_test(test_a_convoy_loads_one_node_at_a_time),
 		cmocka_unit_test(test_mixes_of_many_nodes_are_whole),
 	};

@@ -215,6 +215,10 @@ static void phases_must_end(void **state)
 		"sweep without an end, expected loops=, time= or [global] time_limit");
 	assert_phase_refused(
 		"compute time=0", -EINVAL, "compute of no time, expected time= above 0");
+	assert_phase_refused("compute time=0.9ns", -EINVAL,
+		"compute of 9e-10 s, expected time= of 1 ns or more");
+	assert_phase_refused(
+		"sweep time=1e-300", -EINVAL, "sweep of 1e-300 s, expected time= of 1 ns or more");
 	assert_resolves(&load, "[global]\ntime_limit = 1\n[a]\narea = m size=1M\nphase = "
 			       "uniform\nphase = sweep loops=0\n");
 	assert_true(load.threads[0].phases[1].loops == 0);

@@ -147,6 +147,32 @@ static void test_progress_can_stop_a_run(void **state)
 	try_free(&t);
 }
 
+static int stop_at_the_second(void *ctx, double simulated_s)
+{
+	double *at = ctx;
+
+	at[1] = simulated_s;
+	return at[0]++ > 0;
+}
+
+/* Phases of a nanosecond: a tick of this machine is some 60 million of them. */
+static void test_a_long_tick_can_be_stopped(void **state)
+{
+	struct sim_try t;
+	double at[2] = {0, -1};
+
+	(void)state;
+	try_make(&t, "[machine]\ntopology = 2 nodes x 8 cpus x 256M\n" SIM_QUIET,
+		"[global]\ntime_limit = 10\n[p]\nthreads = 16\nphase = again: compute time=1ns\n"
+		"phase = goto target=again\n",
+		"none");
+	t.options.progress = stop_at_the_second;
+	t.options.progress_ctx = at;
+	assert_int_equal(try_run(&t), -EINTR);
+	assert_true(at[0] == 2 && at[1] == 0);
+	try_free(&t);
+}
+
 /* ---- samples ---- */
 
 static void check_samples(const struct nb_result *r, double interval)
@@ -157,8 +183,9 @@ static void check_samples(const struct nb_result *r, double interval)
 	for (uint32_t i = 0; i < r->nr_samples; i++) {
 		const struct nb_sample *s = &r->samples[i];
 
-		/* At the first tick from then on. */
-		assert_true(s->time_s >= i * interval - 1e-9);
+		/* At the first tick from then on, and at the end. */
+		if (i + 1 < r->nr_samples)
+			assert_true(s->time_s >= i * interval - 1e-9);
 		assert_true(s->time_s < i * interval + 0.0041 * (i + 1));
 		assert_true(isnan(s->local_share) ||
 			    (s->local_share > -1e-9 && s->local_share < 1 + 1e-9));
@@ -167,9 +194,10 @@ static void check_samples(const struct nb_result *r, double interval)
 			local += (s->bytes - before) * s->local_share;
 		before = s->bytes;
 	}
-	/* What the samples say of local accesses adds up to what the run says, but for its end. */
-	assert_true(fabs(local - r->local_share * r->bytes) <= r->bytes - before + 1e-6 * r->bytes);
-	assert_true(r->samples[r->nr_samples - 1].time_s > r->elapsed_s - 2 * interval - 0.01);
+	/* What the samples say of local accesses adds up to what the run says. */
+	assert_true(before == r->bytes);
+	assert_true(fabs(local - r->local_share * r->bytes) <= 1e-6 * r->bytes);
+	assert_true(r->samples[r->nr_samples - 1].time_s == r->elapsed_s);
 }
 
 static void test_samples_are_even_and_at_most_a_thousand(void **state)
@@ -195,7 +223,7 @@ static void test_samples_are_even_and_at_most_a_thousand(void **state)
 		while (limits[k] / interval > 1000)
 			interval *= 2;
 		assert_in_range(
-			t.result.nr_samples, limits[k] / interval - 2, limits[k] / interval + 1);
+			t.result.nr_samples, limits[k] / interval - 2, limits[k] / interval + 2);
 		check_samples(&t.result, interval);
 		try_free(&t);
 	}
@@ -208,9 +236,51 @@ static void test_a_sample_a_second_by_default(void **state)
 	(void)state;
 	try_job(&t, SIM_FOUR, "[global]\ntime_limit = 30.5\n[p]\nphase = compute time=100\n",
 		"none");
-	assert_int_equal(t.result.nr_samples, 31);
+	assert_int_equal(t.result.nr_samples, 32);
 	assert_true(t.result.samples[30].time_s == 30);
+	assert_true(t.result.samples[31].time_s == 30.5);
 	try_free(&t);
+}
+
+/* The last one is of the last moment at which everything is there, and there is one of each moment.
+ */
+static void test_the_last_sample_is_the_end(void **state)
+{
+	static const struct {
+		const char *job;
+		uint64_t mib; /* of those who are there at the end */
+	} cases[] = {
+		{"[p]\nthreads = 4\narea = a size=64M\nphase = sweep area=a slice=own loops=1\n",
+			64},
+		{"[p]\ninstances = 2\narea = a size=64M\nphase = sweep area=a\n"
+		 "phase = compute time=1+proc\n",
+			64},
+		{"[p]\ninstances = 2\nconcurrency = 1\narea = a size=64M\nphase = sweep area=a\n"
+		 "phase = sleep time=2\n",
+			64},
+		{"[global]\ntime_limit = 2\n[p]\narea = a size=64M\nphase = sweep area=a\n"
+		 "phase = compute time=9\n",
+			64},
+	};
+
+	(void)state;
+	for (size_t k = 0; k < sizeof(cases) / sizeof(cases[0]); k++) {
+		struct sim_try t;
+		const struct nb_result *r = &t.result;
+		const struct nb_sample *last;
+
+		try_job(&t, SIM_FOUR, cases[k].job, "balancenuma-v8");
+		last = &r->samples[r->nr_samples - 1];
+		assert_true(last->time_s == r->elapsed_s);
+		assert_true(last->bytes == r->bytes);
+		assert_int_equal(last->hint_faults, r->counters.numa_hint_faults);
+		assert_true(last->scan_period_ms > 0);
+		assert_int_equal(total(&r->node_pages[(r->nr_samples - 1) * r->nr_nodes], 4),
+			cases[k].mib * 256);
+		for (uint32_t i = 1; i < r->nr_samples; i++)
+			assert_true(r->samples[i].time_s > r->samples[i - 1].time_s);
+		try_free(&t);
+	}
 }
 
 static void test_samples_count_pages_by_node(void **state)
@@ -537,8 +607,10 @@ int main(void)
 		cmocka_unit_test(test_who_watches_changes_nothing),
 		cmocka_unit_test(test_a_time_limit_ends_a_run),
 		cmocka_unit_test(test_progress_can_stop_a_run),
+		cmocka_unit_test(test_a_long_tick_can_be_stopped),
 		cmocka_unit_test(test_samples_are_even_and_at_most_a_thousand),
 		cmocka_unit_test(test_a_sample_a_second_by_default),
+		cmocka_unit_test(test_the_last_sample_is_the_end),
 		cmocka_unit_test(test_samples_count_pages_by_node),
 		cmocka_unit_test(test_final_pages_are_those_before_the_end),
 		cmocka_unit_test(test_background_fill_leaves_the_rest),

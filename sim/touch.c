@@ -232,11 +232,6 @@ static struct nb_fault fault_of(const struct sim_world *w, const struct sim_thre
 		.flags = flags | (t->area->mappings > 1 ? NB_FAULT_SHARED : 0)};
 }
 
-static bool sweeps(const struct sim_thread *t)
-{
-	return t->phase->kind == SIM_PHASE_SWEEP;
-}
-
 /* Others of the process that stand in the same block may still hold the armed entry: each faults
  * once for nothing. */
 static void spurious_faults(struct sim_world *w, const struct sim_thread *by, uint32_t b)
@@ -249,7 +244,7 @@ static void spurious_faults(struct sim_world *w, const struct sim_thread *by, ui
 		struct sim_thread *t = &w->threads[p->first_thread + i];
 		struct nb_fault f;
 
-		if (t == by || !t->current || t->area != by->area || !t->task || !sweeps(t) ||
+		if (t == by || !t->current || t->area != by->area || !t->task || !sim_sweeps(t) ||
 			sim_block_of(t->area, (uint64_t)t->pos) != b)
 			continue;
 		f = fault_of(w, t, (uint64_t)t->pos, by->node, NB_FAULT_SPURIOUS);
@@ -454,12 +449,6 @@ static bool appears_whole(
 	return wanted_node(w, t, offset) == wanted_node(w, t, offset + NB_PAGE_SIZE);
 }
 
-static bool same_sweep(const struct sim_thread *a, const struct sim_thread *b)
-{
-	return a->area == b->area && a->slice_start == b->slice_start &&
-	       a->slice_end == b->slice_end && a->in_phase == b->in_phase;
-}
-
 /*
  * How far behind t others may be and still catch up with it while it is in the kernel for the
  * block's faults: within reach of a cache, or as far as a CPU gets meanwhile.
@@ -479,11 +468,11 @@ static struct sim_thread *first_at(struct sim_world *w, struct sim_thread *t, do
 	const struct sim_process_load *p = t->proc->load;
 	struct sim_thread *u;
 
-	if (p->nr_threads < 2 || !sweeps(t) || t->phase->slice != SIM_SLICE_ALL)
+	if (p->nr_threads < 2 || !sim_sweeps(t) || t->phase->slice != SIM_SLICE_ALL)
 		return t;
 	u = &w->threads[p->first_thread + sim_rng_below(&w->rng, p->nr_threads)];
-	if (!u->current || !u->task || !same_sweep(u, t) || u->pos > t->pos ||
-		t->pos - u->pos > reach)
+	if (!u->current || !u->task || !sim_same_slice(u, t) || u->in_phase != t->in_phase ||
+		u->pos > t->pos || t->pos - u->pos > reach)
 		return t;
 	return u;
 }

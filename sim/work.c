@@ -1,306 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * work: what a thread does with its time: the phases of its job, and the access patterns in them.
+ * work: what a thread does with a tick: the access patterns of its phases, step by step.
  */
 #include "world.h"
 
-#include <assert.h>
 #include <errno.h>
 #include <math.h>
-#include <stdlib.h>
 
-enum { LINE_BYTES = 64, MAX_INSTANT_PHASES = 100000, MAX_STEPS = 1000000000 };
-
-static const struct sim_phase *phase_of(const struct sim_thread *t)
-{
-	return t->phase;
-}
-
-/* ---- entering phases ---- */
-
-static void set_phase(struct sim_world *w, struct sim_thread *t, uint16_t phase)
-{
-	w->convoy_stale = true;
-	t->in_phase = phase;
-	t->phase = &t->load->phases[phase];
-	sim_pace_forget(t);
-}
-
-static void set_slice(struct sim_thread *t)
-{
-	const struct sim_phase *p = phase_of(t);
-	const uint64_t bytes = t->area->bytes;
-	const uint64_t n = t->proc->load->nr_threads;
-	const uint64_t pages = bytes >> NB_PAGE_SHIFT;
-
-	t->slice_start = 0;
-	t->slice_end = bytes;
-	if (p->slice == SIM_SLICE_PART) {
-		t->slice_start = p->from;
-		t->slice_end = p->to;
-	}
-	if (p->slice != SIM_SLICE_OWN)
-		return;
-	t->slice_start = pages * t->load->number / n << NB_PAGE_SHIFT;
-	t->slice_end = pages * (t->load->number + 1) / n << NB_PAGE_SHIFT;
-}
-
-static bool set_area(struct sim_world *w, struct sim_thread *t)
-{
-	struct sim_mapping *m = &t->proc->map[phase_of(t)->area];
-
-	t->area = m->area;
-	set_slice(t);
-	if (m->mapped && t->slice_end > t->slice_start)
-		return true;
-	sim_fail(w, -EINVAL,
-		m->mapped ? "a thread's slice of its area is empty"
-			  : "a phase uses an area that is not mapped");
-	return false;
-}
-
-static void set_regions(struct sim_world *w, struct sim_thread *t)
-{
-	const struct sim_phase *p = phase_of(t);
-
-	sim_region_leave(t->own);
-	t->own = sim_region_get(w, t->area, t->slice_start, t->slice_end, p);
-	t->all = p->shared_ratio > 0 ? sim_region_get(w, t->area, 0, t->area->bytes, p) : NULL;
-	if (!t->own || (p->shared_ratio > 0 && !t->all))
-		sim_fail(w, -ENOMEM, "no memory for an access pattern");
-	t->own_version = t->own ? t->own->version - 1 : 0;
-}
-
-static void block(struct sim_world *w, struct sim_thread *t, uint8_t state)
-{
-	if (t->cpu >= 0 && t->state == SIM_T_RUNNABLE)
-		sim_sched_sleep(w, t);
-	t->state = state;
-}
-
-static void unblock(struct sim_world *w, struct sim_thread *t);
-
-/* Let go everybody of the process who waits in `state`. */
-static void release(struct sim_world *w, struct sim_process *p, uint8_t state)
-{
-	for (uint32_t i = 0; i < p->load->nr_threads; i++) {
-		struct sim_thread *t = &w->threads[p->load->first_thread + i];
-
-		if (t->state == state)
-			unblock(w, t);
-	}
-}
-
-static void thread_done(struct sim_world *w, struct sim_thread *t)
-{
-	struct sim_process *p = t->proc;
-
-	block(w, t, SIM_T_DONE);
-	if (t->task)
-		nb_task_gone(w->engine, t->task, (uint64_t)w->now_ns);
-	t->task = NULL;
-	p->live_threads--;
-	if (!p->live_threads) {
-		w->end_ns = w->now_ns + w->used_ns;
-		sim_process_exit(w, p);
-	} else if (p->at_barrier && p->at_barrier == p->live_threads) {
-		p->at_barrier = 0;
-		release(w, p, SIM_T_BARRIER);
-	}
-}
-
-static void set_policy(struct sim_world *w, struct sim_thread *t, const struct sim_phase *p)
-{
-	int err = 0;
-
-	if (p->kind == SIM_PHASE_POLICY) {
-		nb_task_policy(w->engine, t->task, &p->policy, (uint64_t)w->now_ns);
-		return;
-	}
-	if (!set_area(w, t))
-		return;
-	if (!p->lazy || nb_has(&w->config, NB_MECH_MPOL_LAZY)) {
-		sim_split_at(w, t, t->slice_start);
-		sim_split_at(w, t, t->slice_end);
-	}
-	w->kernel_ns = 0;
-	err = nb_vma_policy(w->engine, t->proc->mm, t->area->va + t->slice_start,
-		t->area->va + t->slice_end, &p->policy, p->lazy, (uint64_t)w->now_ns);
-	t->debt_ns += w->kernel_ns;
-	/* A system without lazy moves or NOOP refuses them, as its kernel would: the program goes
-	 * on. */
-	if (err && err != -EOPNOTSUPP)
-		sim_fail(w, err, "mbind was refused");
-}
-
-static int next_phase(struct sim_thread *t)
-{
-	const struct sim_phase *p = phase_of(t);
-
-	if (p->kind != SIM_PHASE_GOTO)
-		return t->in_phase + 1;
-	if (p->loops > 0) {
-		if (!t->goto_left[t->in_phase])
-			t->goto_left[t->in_phase] = (uint64_t)p->loops + 1;
-		if (!--t->goto_left[t->in_phase])
-			return t->in_phase + 1;
-	}
-	return p->target;
-}
-
-/* Others are to come first. A thread that begins by waiting is not there yet while it waits. */
-static bool waits(struct sim_world *w, struct sim_thread *t, const struct sim_phase *p)
-{
-	struct sim_process *proc = t->proc;
-
-	if (p->main_only && t->load->number != 0) {
-		/* Once more than this thread has waited for: thread 0 was here before. */
-		if (proc->main_done > t->main_seen)
-			t->main_seen++;
-		else
-			block(w, t, SIM_T_MAIN);
-		return true;
-	}
-	if (p->kind != SIM_PHASE_BARRIER)
-		return false;
-	if (++proc->at_barrier < proc->live_threads) {
-		block(w, t, SIM_T_BARRIER);
-		return true;
-	}
-	proc->at_barrier = 0;
-	release(w, proc, SIM_T_BARRIER);
-	return true;
-}
-
-/* Enter phase t->in_phase. True: it is over already (or the thread is blocked: state says so). */
-static bool enter_phase(struct sim_world *w, struct sim_thread *t)
-{
-	const struct sim_phase *p = phase_of(t);
-	struct sim_process *proc = t->proc;
-
-	t->done_bytes = 0;
-	t->done_ns = 0;
-	t->clean_end = 0;
-	t->rate_epoch = 0;
-	if (waits(w, t, p))
-		return true;
-	if (!t->task)
-		sim_thread_begin(w, t);
-	if (w->error)
-		return true;
-	switch ((enum sim_phase_kind)p->kind) {
-	case SIM_PHASE_SWEEP:
-		if (set_area(w, t)) {
-			t->pos = (double)t->slice_start;
-			t->loops_left = p->loops;
-		}
-		return false;
-	case SIM_PHASE_UNIFORM:
-	case SIM_PHASE_ZIPF:
-	case SIM_PHASE_CHASE:
-	case SIM_PHASE_HOTSET:
-		if (set_area(w, t))
-			set_regions(w, t);
-		return false;
-	case SIM_PHASE_COMPUTE:
-		return false;
-	case SIM_PHASE_SLEEP:
-		t->wake_ns = w->now_ns + w->used_ns + p->time_s * 1e9;
-		if (t->wake_ns < w->next_wake_ns)
-			w->next_wake_ns = t->wake_ns;
-		block(w, t, SIM_T_SLEEPING);
-		return true;
-	case SIM_PHASE_BARRIER:
-		return true;
-	case SIM_PHASE_POLICY:
-	case SIM_PHASE_MBIND:
-		set_policy(w, t, p);
-		return true;
-	case SIM_PHASE_MAP:
-		sim_process_map(w, proc, p->area);
-		return true;
-	case SIM_PHASE_UNMAP:
-		if (++proc->map[p->area].left >= p->loops)
-			sim_process_unmap(w, proc, p->area);
-		return true;
-	case SIM_PHASE_GOTO:
-	case SIM_NR_PHASE_KINDS:
-		return true;
-	}
-	return true;
-}
-
-/* Thread 0 passed a main-only phase: the others need not wait for it any more. */
-static void main_passed(struct sim_world *w, struct sim_thread *t)
-{
-	if (t->load->number != 0 || !phase_of(t)->main_only)
-		return;
-	t->proc->main_done++;
-	release(w, t->proc, SIM_T_MAIN);
-}
-
-/* From the end of a phase to the next one that takes time, or to being blocked or done. */
-static void go_on(struct sim_world *w, struct sim_thread *t)
-{
-	for (int i = 0; i < MAX_INSTANT_PHASES && !w->error; i++) {
-		int next;
-
-		main_passed(w, t);
-		next = next_phase(t);
-		if (next >= (int)t->load->nr_phases) {
-			thread_done(w, t);
-			return;
-		}
-		set_phase(w, t, (uint16_t)next);
-		if (!enter_phase(w, t) || (t->state != SIM_T_RUNNABLE && t->state != SIM_T_NEW))
-			return;
-	}
-	if (!w->error)
-		sim_fail(w, -ELOOP, "a thread's phases go round without taking time");
-}
-
-static void wake(struct sim_world *w, struct sim_thread *t)
-{
-	if (t->state != SIM_T_NEW || w->error)
-		return;
-	sim_sched_wake(w, t);
-	sim_backdrop_settle(w, t);
-}
-
-static void unblock(struct sim_world *w, struct sim_thread *t)
-{
-	if (t->state == SIM_T_MAIN)
-		t->main_seen++;
-	t->state = SIM_T_NEW;
-	go_on(w, t);
-	wake(w, t);
-}
-
-void sim_work_start(struct sim_world *w, struct sim_thread *t)
-{
-	t->state = SIM_T_NEW;
-	set_phase(w, t, 0);
-	if (enter_phase(w, t) && t->state == SIM_T_NEW)
-		go_on(w, t);
-	wake(w, t);
-}
-
-void sim_work_wake(struct sim_world *w)
-{
-	if (w->now_ns < w->next_wake_ns)
-		return;
-	w->next_wake_ns = INFINITY;
-	for (uint32_t i = 0; i < w->load->nr_threads; i++) {
-		struct sim_thread *t = &w->threads[i];
-
-		if (t->state != SIM_T_SLEEPING)
-			continue;
-		if (t->wake_ns <= w->now_ns)
-			unblock(w, t);
-		else if (t->wake_ns < w->next_wake_ns)
-			w->next_wake_ns = t->wake_ns;
-	}
-}
+enum {
+	LINE_BYTES = 64,
+	MAX_STEPS = 1000000000, /* in a tick */
+	LOOK_STEPS = 4096,	/* so often a step looks up from its work */
+};
 
 /* ---- using time ---- */
 
@@ -357,14 +68,14 @@ static void use(struct sim_thread *t, double ns)
 /* How much of `left` the phase's time limit leaves. */
 static double within_time(const struct sim_thread *t, double left)
 {
-	const double limit = phase_of(t)->time_s * 1e9 - t->done_ns;
+	const double limit = t->phase->time_s * 1e9 - t->done_ns;
 
-	return phase_of(t)->time_s > 0 && limit < left ? limit : left;
+	return t->phase->time_s > 0 && limit < left ? limit : left;
 }
 
 static bool time_is_up(const struct sim_thread *t)
 {
-	const double limit = phase_of(t)->time_s;
+	const double limit = t->phase->time_s;
 
 	return limit > 0 && t->done_ns >= limit * 1e9 - 1;
 }
@@ -372,7 +83,7 @@ static bool time_is_up(const struct sim_thread *t)
 /* Where this pass ends: the last one of a broken number of loops ends early. */
 static double pass_end(const struct sim_thread *t)
 {
-	if (phase_of(t)->loops <= 0 || t->loops_left >= 1)
+	if (t->phase->loops <= 0 || t->loops_left >= 1)
 		return (double)t->slice_end;
 	return (double)t->slice_start + t->loops_left * (double)(t->slice_end - t->slice_start);
 }
@@ -383,7 +94,7 @@ static bool pass_done(struct sim_thread *t)
 	t->pos = (double)t->slice_start;
 	t->clean_end = 0; /* what was ahead at the end of the slice is not ahead at its start */
 	t->loops_left--;
-	return phase_of(t)->loops > 0 && t->loops_left <= 1e-9;
+	return t->phase->loops > 0 && t->loops_left <= 1e-9;
 }
 
 static double sweep(struct sim_world *w, struct sim_thread *t, double left)
@@ -410,7 +121,7 @@ static double sweep(struct sim_world *w, struct sim_thread *t, double left)
 	over = t->pos >= last && pass_done(t);
 	if (over || time_is_up(t)) {
 		w->used_ns += ns;
-		go_on(w, t);
+		sim_phase_over(w, t);
 	}
 	return left - ns;
 }
@@ -419,7 +130,7 @@ static double sweep(struct sim_world *w, struct sim_thread *t, double left)
 static void random_touch(
 	struct sim_world *w, struct sim_thread *t, double own_wants, double all_wants)
 {
-	const struct sim_phase *p = phase_of(t);
+	const struct sim_phase *p = t->phase;
 	const bool own = !t->all || sim_rng_unit(&w->rng) * (own_wants + all_wants) < own_wants;
 	struct sim_region *r = own ? t->own : t->all;
 	const uint64_t offset = sim_region_pick(w, r);
@@ -438,18 +149,18 @@ static void random_touch(
 
 static double own_wants(const struct sim_thread *t)
 {
-	return (1 - phase_of(t)->shared_ratio) * t->own->wants;
+	return (1 - t->phase->shared_ratio) * t->own->wants;
 }
 
 static double all_wants(const struct sim_thread *t)
 {
-	return t->all ? phase_of(t)->shared_ratio * t->all->wants : 0;
+	return t->all ? t->phase->shared_ratio * t->all->wants : 0;
 }
 
 /* An access takes whole lines from memory, however little of them it wants. */
 static double access_ns(struct sim_world *w, const struct sim_thread *t, double rate)
 {
-	const struct sim_phase *p = phase_of(t);
+	const struct sim_phase *p = t->phase;
 	const double bytes = p->access_bytes > LINE_BYTES ? p->access_bytes : LINE_BYTES;
 	/* The lines of one access need not wait for each other, only for the access before. */
 	const double together = p->kind == SIM_PHASE_CHASE ? fmax(w->model->lines_in_flight, 1) : 1;
@@ -464,7 +175,7 @@ static double access_ns(struct sim_world *w, const struct sim_thread *t, double 
  */
 static double random_plan(struct sim_world *w, struct sim_thread *t, double left)
 {
-	const struct sim_phase *p = phase_of(t);
+	const struct sim_phase *p = t->phase;
 	const double wants = own_wants(t) + all_wants(t);
 	const double each = access_ns(w, t, sim_rate_now(w, t));
 	struct sim_plan plan = {
@@ -489,7 +200,7 @@ static double random_plan(struct sim_world *w, struct sim_thread *t, double left
  */
 static double random_act(struct sim_world *w, struct sim_thread *t, double left)
 {
-	const struct sim_phase *p = phase_of(t);
+	const struct sim_phase *p = t->phase;
 	const struct sim_plan plan = t->plan;
 	const double own = own_wants(t), all = all_wants(t);
 
@@ -500,14 +211,14 @@ static double random_act(struct sim_world *w, struct sim_thread *t, double left)
 		random_touch(w, t, own, all);
 	if ((p->bytes > 0 && t->done_bytes >= p->bytes * (1 - 1e-12)) || time_is_up(t)) {
 		w->used_ns += plan.n * plan.each;
-		go_on(w, t);
+		sim_phase_over(w, t);
 	}
 	return left - plan.n * plan.each;
 }
 
 static double compute(struct sim_world *w, struct sim_thread *t, double left)
 {
-	const double need = phase_of(t)->time_s * 1e9 - t->done_ns;
+	const double need = t->phase->time_s * 1e9 - t->done_ns;
 	double done = left * t->core_factor;
 
 	if (done < need) {
@@ -518,7 +229,7 @@ static double compute(struct sim_world *w, struct sim_thread *t, double left)
 	t->user_ns += need / t->core_factor;
 	left -= need / t->core_factor;
 	w->used_ns += need / t->core_factor;
-	go_on(w, t);
+	sim_phase_over(w, t);
 	return left;
 }
 
@@ -527,11 +238,11 @@ static double compute(struct sim_world *w, struct sim_thread *t, double left)
 /* A sweep that stays within its clean run: nothing can happen to it this tick. */
 static bool run_fast(struct sim_world *w, struct sim_thread *t)
 {
-	const struct sim_phase *p = phase_of(t);
+	const struct sim_phase *p = t->phase;
 	double bytes, ns;
 
-	if (p->kind != SIM_PHASE_SWEEP || t->debt_ns > 0 || t->wait_until_ns > w->now_ns ||
-		p->time_s > 0 || t->clean_gen != t->area->gen)
+	if (!sim_sweeps(t) || t->debt_ns > 0 || t->wait_until_ns > w->now_ns || p->time_s > 0 ||
+		t->clean_gen != t->area->gen)
 		return false;
 	ns = w->tick_ns - w->model->timer_tick;
 	bytes = sim_rate_now(w, t) * ns;
@@ -601,9 +312,9 @@ static void step(struct sim_world *w, struct sim_thread *t)
 	if (!goes_on(t))
 		return;
 	w->used_ns = w->tick_ns - t->left;
-	if (phase_of(t)->kind == SIM_PHASE_SWEEP)
+	if (sim_sweeps(t))
 		t->left = sweep(w, t, t->left);
-	else if (!sim_is_random(phase_of(t)->kind))
+	else if (!sim_is_random(t->phase->kind))
 		t->left = compute(w, t, t->left);
 }
 
@@ -612,8 +323,7 @@ static double next_step(struct sim_world *w, struct sim_thread *t)
 {
 	double at = w->tick_ns - t->left;
 
-	if (sim_is_random(phase_of(t)->kind) && t->debt_ns <= 0 &&
-		t->wait_until_ns <= w->now_ns + at)
+	if (sim_is_random(t->phase->kind) && t->debt_ns <= 0 && t->wait_until_ns <= w->now_ns + at)
 		at += random_plan(w, t, t->left);
 	return at;
 }
@@ -658,8 +368,8 @@ static uint32_t step_root(struct sim_world *w, uint32_t n)
  */
 static void run_slow(struct sim_world *w, uint32_t nr)
 {
+	const uint64_t too_many = w->steps + MAX_STEPS;
 	uint32_t begun = 0, n = 0;
-	uint64_t steps = 0;
 
 	while ((begun < nr || n) && !w->error) {
 		const bool root =
@@ -667,7 +377,9 @@ static void run_slow(struct sim_world *w, uint32_t nr)
 						     w->slow_list[0] < w->slow_list[begun]));
 
 		n = root ? step_root(w, n) : step_first(w, n, w->slow_list[begun++]);
-		if (++steps > MAX_STEPS)
+		if (++w->steps % LOOK_STEPS == 0)
+			sim_look_up(w);
+		if (w->steps > too_many)
 			sim_fail(w, -ELOOP, "threads do not get on");
 	}
 }
@@ -731,7 +443,7 @@ const char *sim_work_check(const struct sim_world *w)
 /* The area whose first page the thread's phase touches besides, where that page wants attention. */
 static struct sim_area_state *wants_besides(const struct sim_world *w, const struct sim_thread *t)
 {
-	const struct sim_phase *p = phase_of(t);
+	const struct sim_phase *p = t->phase;
 	struct sim_area_state *a;
 
 	if (!p->with || !t->current || !t->task || !t->proc->map[p->with - 1].mapped)
@@ -747,7 +459,7 @@ static void touch_first_page(struct sim_world *w, struct sim_thread *t, struct s
 	double cost;
 
 	t->area = a;
-	cost = sim_touch_page(w, t, 0, sim_touch_flags(w, phase_of(t)));
+	cost = sim_touch_page(w, t, 0, sim_touch_flags(w, t->phase));
 	sim_block_contract(w, a, 0);
 	t->area = own;
 	t->debt_ns += fmax(cost, 0);

@@ -9,7 +9,8 @@
  * - door.c: the machine side of engine/machine.h
  * - memory.c, demand.c, convoy.c: who gets how much of which memory
  * - sched.c: CPUs, run queues, placement, balancing
- * - work.c: what a thread does with a tick, phases and access patterns
+ * - phases.c: how a thread gets from phase to phase
+ * - work.c: what a thread does with a tick, access patterns
  * - backdrop.c: program, stacks and libraries
  * - placed.c, best.c: static placements, and the search for the best
  * - run.c: the clock
@@ -143,6 +144,12 @@ struct sim_mix {
 	float share[SIM_MAX_MIX];
 };
 
+/* All from one node, as nearly every block of a sweep is. */
+static inline bool sim_mix_is_pure(const struct sim_mix *mix)
+{
+	return mix->nr == 1 && mix->share[0] == 1;
+}
+
 /* How far a random pattern gets before something happens to it; see work.c. */
 struct sim_plan {
 	bool pending, hit; /* hit: it ends at a page that wants attention */
@@ -192,8 +199,8 @@ struct sim_thread {
 	struct sim_pace pace[SIM_PACES]; /* by node; see sim_pace_forget */
 	uint64_t quiet_ns; /* nb_task_quiet_ns, when sim_world.cut_periods was quiet_cut */
 	uint32_t quiet_cut;
-	double pulled_rate; /* no pull makes it faster than that at epoch pulled_epoch; see convoy.c
-			     */
+	double pulled_rate; /* its pull makes it no faster than that at epoch pulled_epoch; see
+			       convoy.c */
 	uint32_t pulled_epoch;
 	/* warm */
 	struct nb_task *task;
@@ -221,6 +228,18 @@ struct sim_thread {
 	uint32_t main_seen;  /* main-only phases it need not wait for any more */
 	uint32_t queue_next; /* run queue link: index + 1, 0 = end */
 };
+
+static inline bool sim_sweeps(const struct sim_thread *t)
+{
+	return t->phase->kind == SIM_PHASE_SWEEP;
+}
+
+/* Do they work on the same memory, from the same start to the same end? */
+static inline bool sim_same_slice(const struct sim_thread *a, const struct sim_thread *b)
+{
+	return a->area == b->area && a->slice_start == b->slice_start &&
+	       a->slice_end == b->slice_end;
+}
 
 /* A time or an offset, >= 0: a signed conversion is one instruction, an unsigned one is several. */
 static inline uint64_t sim_whole(double x)
@@ -317,6 +336,8 @@ struct sim_world {
 	double next_sample_ns, sample_ns;
 	uint32_t max_samples;
 	bool final_taken;
+	uint64_t steps; /* of all threads that needed care, so far */
+	uint64_t next_progress_ms;
 };
 
 /* pages.c */
@@ -463,9 +484,13 @@ int sim_sched_swap(struct sim_world *w, struct sim_thread *t, struct sim_thread 
 void sim_sched_refresh(struct sim_world *w);
 const char *sim_sched_check(const struct sim_world *w);
 
+/* phases.c: the first phase; those whose sleep is over */
+void sim_phase_start(struct sim_world *w, struct sim_thread *t);
+void sim_phase_wake(struct sim_world *w);
+/* Its phase is over: on to the next one that takes time, or to being blocked or done. */
+void sim_phase_over(struct sim_world *w, struct sim_thread *t);
+
 /* work.c */
-void sim_work_start(struct sim_world *w, struct sim_thread *t);
-void sim_work_wake(struct sim_world *w);
 void sim_work_tick(struct sim_world *w);
 const char *sim_work_check(const struct sim_world *w);
 /* demand.c: what threads ask of memory this tick, and the rates that come out */
@@ -478,8 +503,7 @@ static inline const struct sim_pace *sim_pace_known(
 {
 	const struct sim_pace *pace = &t->pace[t->mix.node[0] % SIM_PACES];
 
-	return t->mix.nr == 1 && t->mix.share[0] == 1 && pace->epoch == w->epoch &&
-			       pace->node == t->mix.node[0]
+	return sim_mix_is_pure(&t->mix) && pace->epoch == w->epoch && pace->node == t->mix.node[0]
 		       ? pace
 		       : NULL;
 }
@@ -493,6 +517,9 @@ static inline double sim_rate_now(const struct sim_world *w, struct sim_thread *
 }
 /* Is every pace that counts as known what would be reckoned now? */
 const char *sim_paces_check(const struct sim_world *w);
+/* Does nobody go faster than the bound that is known of it? Bounds hold from sim_convoy_update to
+ * sim_demand. */
+const char *sim_pulls_check(const struct sim_world *w);
 /* convoy.c: who follows whom */
 void sim_convoy_update(struct sim_world *w);
 /* Which blocks a sweep may pass without care, from pos on; sets mix, clean_end, clean_gen. False on
@@ -507,8 +534,12 @@ bool sim_sweep_establish(struct sim_world *w, struct sim_thread *t);
 int sim_world_open(struct sim_world *w);
 void sim_world_tick(struct sim_world *w);
 void sim_world_close(struct sim_world *w);
+/* Tell how far it is and fail if told to stop, about every 100 ms: to be called more often. */
+void sim_look_up(struct sim_world *w);
 void sim_fail(struct sim_world *w, int err, const char *text);
 void sim_thread_begin(struct sim_world *w, struct sim_thread *t);
+/* It is about to: with the last one all that a series shows is gone. */
+void sim_thread_ends(struct sim_world *w, const struct sim_thread *t);
 void sim_process_exit(struct sim_world *w, struct sim_process *p);
 void sim_process_map(struct sim_world *w, struct sim_process *p, uint32_t area);
 void sim_process_unmap(struct sim_world *w, struct sim_process *p, uint32_t area);

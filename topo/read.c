@@ -185,9 +185,9 @@ int topo_read(struct topo_info *out, const char *source, char *why, size_t why_l
 		if (is_line(topo_slice_of(source)))
 			return topo_parse_line(out, source, strlen(source), why, why_len);
 		return nb_why(why, why_len, -ENOENT,
-			"%.80s: no such file; expected \"host\", a file, a directory or a line "
+			"%s: no such file; expected \"host\", a file, a directory or a line "
 			"such as \"2 nodes x 4 cpus x 8G\"",
-			source);
+			nb_quote(source).text);
 	}
 	return read_path(out, source, why, why_len);
 }
