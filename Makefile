@@ -35,9 +35,10 @@ check:
 check-programs: all
 	@tests/live/programs $(BUILD)/numabal
 
+# What numabal costs settled programs here, with huge pages off and on: under 5 minutes. BENCH_LIVE="--part faults" for less.
 bench-live: all
-	@$(NINJA) tests/live/sweep
-	@tests/live/bench $(BUILD)/numabal $(BUILD)/tests/live/sweep
+	@$(NINJA) tests/live/cost
+	@tests/live/bench $(BUILD)/numabal $(BUILD)/tests/live/cost $(BENCH_LIVE)
 
 # Helpers of the live machine stopped for ever in each of their system calls: 15 minutes. What it finds is a bug.
 check-faults: all
