@@ -170,6 +170,11 @@ static void tell_engine(struct nb_agent *a, const struct nb_sight *s)
 	v = nb_hint_fault(a->engine, &f);
 	if (!judges(a, t))
 		return;
+	/* By a policy of the program's, say, which may be gone in a moment. */
+	if (v.why == NB_WHY_REFUSED) {
+		nb_judge_forget(a, block);
+		return;
+	}
 	infer(a, &f, home, page_node != near && v.why == NB_WHY_FILTERED);
 	/* One fault is enough to move a block, and so for what is left of one. */
 	if (page_node == near && !(judged & NB_FAULT_DOUBT))

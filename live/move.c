@@ -272,7 +272,9 @@ static void move_virtual(struct nb_agent *a)
 	finish(a, &r, pages, pages, -ENOENT);
 }
 
-static void end_move(struct nb_agent *a, uint64_t block)
+/* What did not come is as if nobody had touched it: who does next is asked soon, and not when its
+ * owner would be. */
+static void end_move(struct nb_agent *a, uint64_t block, bool failed)
 {
 	struct nb_regions *t = &a->guest->regions;
 	struct nb_signals signals;
@@ -280,8 +282,11 @@ static void end_move(struct nb_agent *a, uint64_t block)
 
 	nb_lock(&t->lock, &signals);
 	b = nb_block_at(t, block);
-	if (b != NULL)
+	if (b != NULL) {
 		b->moving = false;
+		if (failed)
+			nb_block_forget(b, false);
+	}
 	nb_unlock(&t->lock, &signals);
 }
 
@@ -332,7 +337,8 @@ static void done(struct nb_agent *a, struct nb_batch *b, long rc)
 	else
 		refused(a, rc);
 	for (uint32_t k = 0; k < b->nr_moves; k++) {
-		end_move(a, b->move[k].request.addr);
+		end_move(a, b->move[k].request.addr,
+			b->move[k].moved == 0 && b->move[k].end > b->move[k].first);
 		finish(a, &b->move[k].request, b->move[k].moved, b->move[k].end - b->move[k].first,
 			rc < 0 ? rc : b->move[k].err);
 	}
