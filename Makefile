@@ -33,6 +33,7 @@ check:
 
 # Real programs of Debian's, with numabal and without; those that are installed.
 check-programs: all
+	@$(NINJA) tests/live/bytes
 	@tests/live/programs $(BUILD)/numabal
 
 bench-live: all
