@@ -33,6 +33,7 @@ check:
 
 # Real programs of Debian's, with numabal and without; those that are installed.
 check-programs: all
+	@$(NINJA) tests/live/bytes
 	@tests/live/programs $(BUILD)/numabal
 
 # What numabal costs settled programs here, with huge pages off and on: under 5 minutes. BENCH_LIVE="--part faults" for less.

@@ -28,6 +28,7 @@ enum {
 	OPT_MIN_SIZE,
 	OPT_MALLOC,
 	OPT_WATCHDOG,
+	OPT_MOVE_MS,
 	OPT_NO_BACKING,
 	OPT_STATS,
 	OPT_RECORD,
@@ -47,6 +48,8 @@ static const struct cli_option options[] = {
 		"then"},
 	[OPT_WATCHDOG] = {"watchdog", "MS", false,
 		"a fault that waited so long ends balancing (1000)"},
+	[OPT_MOVE_MS] = {"move-ms", "MS", false,
+		"what one call of move_pages may take; its pages are as many as fit (20)"},
 	[OPT_NO_BACKING] = {"no-backing-if-thp-lost", NULL, false,
 		"leave memory alone where it would lose huge pages"},
 	[OPT_STATS] = {"stats", CLI_FILE, false, "write all counters as JSON at the end"},
@@ -63,7 +66,7 @@ struct plan {
 	char **command;
 	char shim[4096], allocator[4096];
 	uint64_t min_size;
-	int64_t watchdog_ms;
+	int64_t watchdog_ms, move_ms;
 	enum nb_thp_loss thp; /* what backing would lose */
 	bool quiet, jemalloc_wanted, system_malloc, is_virtual, no_thp_loss;
 };
@@ -124,6 +127,8 @@ static int take_option(struct cli *cli, struct plan *p, int option, const char *
 		return cli_integer(cli, "watchdog", 10, 3600000, &p->watchdog_ms) == 0
 			       ? 0
 			       : cli->status;
+	case OPT_MOVE_MS:
+		return cli_integer(cli, "move-ms", 1, 60000, &p->move_ms) == 0 ? 0 : cli->status;
 	case OPT_NO_BACKING:
 		p->no_thp_loss = true;
 		return 0;
@@ -482,6 +487,7 @@ static void fill_session(struct nb_session *s, const struct plan *p)
 	snprintf(s->system, sizeof(s->system), "%s", p->system);
 	s->min_size = p->min_size;
 	s->watchdog_ms = (uint32_t)p->watchdog_ms;
+	s->move_ms = (uint32_t)p->move_ms;
 	s->max_regions = 900;
 	s->flags = (p->is_virtual ? NB_SESSION_VIRTUAL : 0) | huge_page_flags(p);
 }
@@ -590,7 +596,7 @@ static int run_plan(struct cli *cli, struct plan *p)
 
 static int run(struct cli *cli)
 {
-	struct plan p = {.min_size = 8 << 20, .watchdog_ms = 1000};
+	struct plan p = {.min_size = 8 << 20, .watchdog_ms = 1000, .move_ms = NB_MOVE_MS};
 	int status = set_system(cli, &p, "numabal");
 
 	if (status == 0)

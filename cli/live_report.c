@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <inttypes.h>
-#include <jansson.h>
 #include <string.h>
 #include "../engine/why.h"
 
@@ -19,6 +18,8 @@ static void add_slot(struct live_total *t, const struct nb_slot *slot)
 		t->counter[i] += atomic_load(&slot->counters[i]);
 	for (int i = 0; i < NB_SESSION_HISTOGRAM; i++)
 		t->histogram[i] += atomic_load(&slot->histogram[i]);
+	for (int i = 0; i < NB_SESSION_HISTOGRAM; i++)
+		t->move_histogram[i] += atomic_load(&slot->move_histogram[i]);
 	t->notes |= atomic_load(&slot->notes);
 	t->balanced++;
 }
@@ -30,6 +31,23 @@ void live_total(struct live_total *t, const struct nb_session *s)
 	for (int i = 0; i < NB_SESSION_SLOTS; i++)
 		if (atomic_load(&s->slot[i].pid) != 0)
 			add_slot(t, &s->slot[i]);
+}
+
+uint64_t live_below_ns(const uint64_t histogram[NB_SESSION_HISTOGRAM], unsigned int permille)
+{
+	uint64_t all = 0, below = 0;
+	int i;
+
+	for (i = 0; i < NB_SESSION_HISTOGRAM; i++)
+		all += histogram[i];
+	if (all == 0)
+		return 0;
+	for (i = 0; i < NB_SESSION_HISTOGRAM - 1; i++) {
+		below += histogram[i];
+		if (below * 1000 >= all * permille)
+			break;
+	}
+	return UINT64_C(2) << i;
 }
 
 /* ---- text ---- */
@@ -81,6 +99,20 @@ static void print_balance(FILE *out, const struct live_total *t, double elapsed_
 		elapsed_s > 0 ? 100 * agent_s / elapsed_s : 0);
 }
 
+/* Only of real nodes. A power of two says no more than that; what was longest is known. */
+static void print_moves(FILE *out, const struct live_total *t)
+{
+	const uint64_t longest = STAT(t, move_max_ns), p99 = live_below_ns(t->move_histogram, 990);
+
+	if (STAT(t, move_calls) == 0)
+		return;
+	fprintf(out,
+		"numabal: %" PRIu64
+		" calls of move_pages, 99 %% below %.1f ms, the longest %.1f ms\n",
+		STAT(t, move_calls), (double)(p99 < longest ? p99 : longest) * 1e-6,
+		(double)longest * 1e-6);
+}
+
 static void print_left_alone(FILE *out, const struct live_total *t)
 {
 	char text[32];
@@ -107,6 +139,7 @@ void live_report_text(
 	print_managed(out, &t, resident_bytes);
 	if (STAT(&t, regions) > 0)
 		print_balance(out, &t, elapsed_s);
+	print_moves(out, &t);
 	print_left_alone(out, &t);
 }
 
@@ -132,15 +165,15 @@ static json_t *counters_json(const struct live_total *t)
 	return o;
 }
 
-static json_t *histogram_json(const struct live_total *t)
+static json_t *histogram_json(const uint64_t histogram[NB_SESSION_HISTOGRAM], const char *what)
 {
 	json_t *list = json_array();
 
 	for (int i = 0; i < NB_SESSION_HISTOGRAM; i++)
-		if (t->histogram[i] > 0)
+		if (histogram[i] > 0)
 			json_array_append_new(
 				list, json_pack("{s:I, s:I}", "below_ns", (json_int_t)1 << (i + 1),
-					      "faults", (json_int_t)t->histogram[i]));
+					      what, (json_int_t)histogram[i]));
 	return list;
 }
 
@@ -154,18 +187,27 @@ static json_t *notes_json(const struct live_total *t)
 	return list;
 }
 
+json_t *live_report_object(const struct nb_session *s, double elapsed_s)
+{
+	struct live_total total;
+	const struct live_total *t = &total;
+
+	live_total(&total, s);
+	return json_pack("{s:i, s:f, s:i, s:i, s:o, s:o, s:o, s:I, s:o, s:I, s:o}", "schema", 1,
+		"elapsed_s", elapsed_s, "processes", (int)t->processes, "balanced",
+		(int)t->balanced, "live", stats_json(t), "counters", counters_json(t),
+		"service_time", histogram_json(t->histogram, "faults"), "service_p99_ns",
+		(json_int_t)live_below_ns(t->histogram, 990), "move_time",
+		histogram_json(t->move_histogram, "calls"), "move_p99_ns",
+		(json_int_t)live_below_ns(t->move_histogram, 990), "notes", notes_json(t));
+}
+
 int live_report_json(
 	const struct nb_session *s, double elapsed_s, const char *path, char *why, size_t why_len)
 {
-	struct live_total t;
-	json_t *o;
+	json_t *o = live_report_object(s, elapsed_s);
 	int rc;
 
-	live_total(&t, s);
-	o = json_pack("{s:i, s:f, s:i, s:i, s:o, s:o, s:o, s:o}", "schema", 1, "elapsed_s",
-		elapsed_s, "processes", (int)t.processes, "balanced", (int)t.balanced, "live",
-		stats_json(&t), "counters", counters_json(&t), "service_time", histogram_json(&t),
-		"notes", notes_json(&t));
 	errno = 0;
 	rc = o == NULL ? -1 : json_dump_file(o, path, JSON_INDENT(2));
 	json_decref(o);

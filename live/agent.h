@@ -46,6 +46,12 @@ enum {
 	NB_BATCH_PAGES = (NB_BATCH_MOVES - 1) * NB_HUGE_PAGES + NB_MAX_REACH,
 };
 
+/* How fast pages move, as far as the last calls say. Zeroed: nothing is known. */
+struct nb_pace {
+	uint32_t pages;	  /* that the next call takes: whole blocks */
+	uint64_t page_ns; /* of a page */
+};
+
 /* Some moves together, and their pages for move_pages. */
 struct nb_batch {
 	struct {
@@ -55,6 +61,7 @@ struct nb_batch {
 		long err;
 	} move[NB_BATCH_MOVES];
 	uint32_t nr_moves, nr;
+	struct nb_pace pace; /* of this batch and those before it */
 	void *page[NB_BATCH_PAGES];
 	int node[NB_BATCH_PAGES], status[NB_BATCH_PAGES];
 };
@@ -318,7 +325,10 @@ void nb_threads_tick(struct nb_agent *a);
 /* ---- carrier.c ---- */
 
 /* Move what is in a batch, here and now: 0 or -errno. */
-long nb_batch_carry(struct nb_batch *b);
+long nb_batch_carry(struct nb_guest *g, struct nb_batch *b);
+/* A call for so many pages took so long: how many the next one takes to stay below the goal. Whole
+ * blocks, one at least, and at most twice as many as before. */
+uint32_t nb_pace_step(struct nb_pace *p, uint32_t pages, uint64_t took_ns, uint64_t goal_ns);
 /* As many as this topology wants, or as can be had: a->carrier, a->nr_carriers. */
 void nb_carriers_start(struct nb_agent *a);
 /* Its batch is filled. */

@@ -84,9 +84,10 @@ bool nb_backing_extent(int fd, uint64_t *at, uint64_t end, uint64_t *extent_end)
 /* Executable memfds need not be: some systems refuse those. */
 static long new_file(unsigned int flags)
 {
-	const long fd = NB_OS_2(memfd_create, "numabal", flags | MFD_CLOEXEC | MFD_NOEXEC_SEAL);
+	const long fd =
+		NB_OS_2(memfd_create, NB_BACKING_NAME, flags | MFD_CLOEXEC | MFD_NOEXEC_SEAL);
 
-	return fd == -EINVAL ? NB_OS_2(memfd_create, "numabal", flags | MFD_CLOEXEC) : fd;
+	return fd == -EINVAL ? NB_OS_2(memfd_create, NB_BACKING_NAME, flags | MFD_CLOEXEC) : fd;
 }
 
 /* Beyond RLIMIT_FSIZE ftruncate would raise a signal. */

@@ -19,12 +19,9 @@ enum {
 static void count_service(struct nb_guest *g, uint64_t ns)
 {
 	struct nb_slot *slot = atomic_load(&g->slot);
-	int i = 63 - __builtin_clzll(ns | 1);
 
-	if (i >= NB_SESSION_HISTOGRAM)
-		i = NB_SESSION_HISTOGRAM - 1;
 	if (slot != NULL)
-		nb_stat_add(&slot->histogram[i], 1);
+		nb_histogram_add(slot->histogram, ns);
 }
 
 /* False: not a page of ours, or somebody else was faster. */

@@ -130,6 +130,7 @@ static int make_session(struct numabal *nb, const struct numabal_options *o)
 		nb->session->min_size = LEAST;
 		nb->session->max_regions = MAX_REGIONS;
 		nb->session->watchdog_ms = o->watchdog_ms > 0 ? o->watchdog_ms : 1000;
+		nb->session->move_ms = NB_MOVE_MS;
 		nb->session->flags = o->virtual_nodes > 0 ? NB_SESSION_VIRTUAL : 0;
 	}
 	topo_free(&topo);

@@ -349,7 +349,7 @@ static void move_here(struct nb_agent *a)
 	struct nb_batch *b = &a->mover.batch;
 
 	gather(a, b);
-	done(a, b, nb_batch_carry(b));
+	done(a, b, nb_batch_carry(a->guest, b));
 }
 
 static void use_carrier(struct nb_agent *a, struct nb_carrier *c)

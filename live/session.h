@@ -20,10 +20,13 @@
 #include "ring.h"
 
 #define NB_SESSION_ENV "NUMABAL_SESSION"
+/* The name that files behind managed memory have in /proc/PID/maps. */
+#define NB_BACKING_NAME "numabal"
 
 enum {
 	NB_SESSION_SLOTS = 256,
 	NB_SESSION_HISTOGRAM = 32, /* powers of two of ns */
+	NB_MOVE_MS = 20,	   /* what a call of move_pages may take, unless said otherwise */
 };
 
 /* X(name, unit, one sentence). Units: bytes, pages of 4 KiB, events, ns. */
@@ -50,7 +53,8 @@ enum {
 	X(moves, "events", "blocks moved")                                                         \
 	X(moved, "pages", "pages moved")                                                           \
 	X(move_failed, "pages", "pages that did not move")                                         \
-	X(move_max_ns, "ns", "the longest call of move_pages")                                     \
+	X(move_calls, "events", "calls of move_pages that moved")                                  \
+	X(move_max_ns, "ns", "the longest of them")                                                \
 	X(thread_moves, "events", "threads moved to another node")                                 \
 	X(collapsed, "events", "blocks given their huge page back")                                \
 	X(forks, "events", "forks with managed memory")                                            \
@@ -141,6 +145,7 @@ struct nb_slot {
 		counters[NB_NR_COUNTERS]; /* the engine's, in the order of struct nb_counters */
 	_Atomic uint64_t
 		histogram[NB_SESSION_HISTOGRAM]; /* fault service time: [i] = 2^i .. 2^(i+1) ns */
+	_Atomic uint64_t move_histogram[NB_SESSION_HISTOGRAM]; /* of calls of move_pages */
 	struct nb_survey survey;
 };
 
@@ -168,6 +173,7 @@ struct nb_session {
 	uint64_t min_size;
 	uint32_t flags;
 	uint32_t watchdog_ms;
+	uint32_t move_ms; /* what a call of move_pages may take */
 	uint32_t max_regions;
 	char system[32]; /* the row that `config` is of */
 	struct nb_config config;
@@ -223,6 +229,14 @@ static inline void nb_stat_max(_Atomic uint64_t *stat, uint64_t n)
 {
 	if (atomic_load_explicit(stat, memory_order_relaxed) < n)
 		atomic_store_explicit(stat, n, memory_order_relaxed);
+}
+
+/* One more that took so long. */
+static inline void nb_histogram_add(_Atomic uint64_t *histogram, uint64_t ns)
+{
+	const int i = 63 - __builtin_clzll(ns | 1);
+
+	nb_stat_add(&histogram[i < NB_SESSION_HISTOGRAM ? i : NB_SESSION_HISTOGRAM - 1], 1);
 }
 
 static inline void nb_slot_note(struct nb_slot *s, enum nb_note note)

@@ -190,6 +190,8 @@ static long by_number(long n, const long *a)
 			&guest, (int)a[0], (const unsigned long *)a[1], (unsigned long)a[2]);
 	case SYS_io_uring_register:
 		return nb_shim_io_uring_register(a);
+	case SYS_sigaltstack:
+		return nb_shim_sigaltstack((const stack_t *)a[0], (stack_t *)a[1]);
 	case SYS_sched_setaffinity:
 	case SYS_sched_getaffinity:
 		return nb_shim_affinity_by_number(n, a);
@@ -253,5 +255,6 @@ __attribute__((constructor)) static void begin(void)
 	nb_shim_fork_init();
 	nb_shim_identity_init();
 	nb_shim_affinity_init();
+	nb_shim_stacks_init();
 	atomic_store(&guest.state, NB_GUEST_READY);
 }

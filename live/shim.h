@@ -3,6 +3,7 @@
 #ifndef NB_LIVE_SHIM_H
 #define NB_LIVE_SHIM_H
 
+#include <signal.h>
 #include "guest.h"
 
 struct nb_guest *nb_shim_guest(void);
@@ -16,6 +17,10 @@ void nb_shim_fork_init(void);
 void nb_shim_identity_init(void);
 /* Find libc's functions for affinities. Once, from the constructor. */
 void nb_shim_affinity_init(void);
+/* Find libc's functions for stacks. Once, from the constructor. */
+void nb_shim_stacks_init(void);
+/* sigaltstack(2): what becomes a stack becomes ordinary memory. 0 or -errno. */
+long nb_shim_sigaltstack(const stack_t *stack, stack_t *old);
 /* sched_setaffinity and sched_getaffinity by their numbers. */
 long nb_shim_affinity_by_number(long n, const long *a);
 /* io_uring_register by its number; and before VFIO_IOMMU_MAP_DMA. */

@@ -306,6 +306,49 @@ static void madvise_others(void)
 	}
 }
 
+/* What the kernel has noted of a mapping's huge pages: "hg" and "nh" of its VmFlags. */
+static void say_huge_flags(const char *what, const char *p)
+{
+	FILE *f = fopen("/proc/self/smaps", "re");
+	char line[512];
+	int here = 0;
+
+	while (f != NULL && fgets(line, sizeof(line), f) != NULL) {
+		unsigned long start, end;
+
+		if (sscanf(line, "%lx-%lx ", &start, &end) == 2)
+			here = start <= (unsigned long)p && (unsigned long)p < end;
+		else if (here && strncmp(line, "VmFlags:", 8) == 0)
+			printf("%s:%s%s\n", what, strstr(line, " hg") != NULL ? " hg" : "",
+				strstr(line, " nh") != NULL ? " nh" : "");
+	}
+	if (f != NULL)
+		fclose(f);
+}
+
+static void huge_advice(void)
+{
+	char *p = area_new();
+	pid_t pid;
+
+	say_huge_flags("none", p);
+	say_rc("huge", madvise(p, AREA / 2, MADV_HUGEPAGE));
+	say_rc("no huge", madvise(p + AREA / 2, AREA / 2, MADV_NOHUGEPAGE));
+	age();
+	say_huge_flags("huge", p);
+	say_huge_flags("no huge", p + AREA / 2);
+	pid = fork();
+	if (pid == 0) {
+		say_huge_flags("child, huge", p);
+		say_huge_flags("child, no huge", p + AREA / 2);
+		exit(0);
+	}
+	say_child("child", pid);
+	say_huge_flags("later, huge", p);
+	say_huge_flags("later, no huge", p + AREA / 2);
+	say_sum("all", p, AREA);
+}
+
 static void locking(void)
 {
 	char *p = area_new();
@@ -406,6 +449,7 @@ const struct scenario conform_memory[] = {
 	{"madvise_spanning", madvise_spanning},
 	{"madvise_free", madvise_free},
 	{"madvise_others", madvise_others},
+	{"huge_advice", huge_advice},
 	{"locking", locking},
 	{"syncing", syncing},
 	{"huge_pages", huge_pages},

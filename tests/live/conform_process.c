@@ -89,6 +89,96 @@ static void fork_nested(void)
 		exit(0);
 }
 
+/* ---- large: as the heap of a server that forks for its snapshots ---- */
+
+enum {
+	LARGE = 256 << 20,
+	LEVELS = 3,
+};
+
+/* One number in each page, of who wrote it. */
+static void stamp(char *p, uint64_t who)
+{
+	for (size_t i = 0; i < LARGE; i += PAGE) {
+		const uint64_t v = who * LARGE + i;
+
+		memcpy(p + i + (i / PAGE % 500) * 8, &v, sizeof(v));
+	}
+}
+
+static size_t pages_not_of(const char *p, uint64_t who)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < LARGE; i += PAGE) {
+		const uint64_t v = who * LARGE + i;
+
+		n += memcmp(p + i + (i / PAGE % 500) * 8, &v, sizeof(v)) != 0;
+	}
+	return n;
+}
+
+/* The child finds A, writes B, and finds that alone; the parent writes C meanwhile. */
+static void large_once(const char *what, char *p)
+{
+	pid_t pid;
+
+	stamp(p, 'A');
+	age();
+	pid = fork();
+	if (pid == 0) {
+		const size_t a = pages_not_of(p, 'A');
+
+		stamp(p, 'B');
+		usleep(50000);
+		_exit((a != 0) | (pages_not_of(p, 'B') != 0) << 1);
+	}
+	stamp(p, 'C');
+	printf("%s: parent %zu not its own\n", what, pages_not_of(p, 'C'));
+	say_child(what, pid);
+	printf("%s: and %zu later\n", what, pages_not_of(p, 'C'));
+}
+
+static void *large_in_thread(void *p)
+{
+	large_once("thread", p);
+	return NULL;
+}
+
+/* Each level finds what the one above wrote before it forked, and keeps what it writes itself. */
+static int large_level(char *p, int level)
+{
+	int status = 0;
+	pid_t pid;
+
+	if (level == LEVELS)
+		return 0;
+	stamp(p, 10 + (uint64_t)level);
+	pid = fork();
+	if (pid == 0) {
+		const size_t above = pages_not_of(p, 10 + (uint64_t)level);
+
+		_exit(above != 0 ? 1 : large_level(p, level + 1));
+	}
+	stamp(p, 20 + (uint64_t)level);
+	if (pid < 0 || waitpid(pid, &status, 0) != pid || status != 0)
+		return 2;
+	return pages_not_of(p, 20 + (uint64_t)level) != 0 ? 3 : 0;
+}
+
+static void fork_large(void)
+{
+	char *p = mmap(NULL, LARGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	pthread_t t;
+
+	if (p == MAP_FAILED)
+		exit(3);
+	large_once("plain", p);
+	pthread_create(&t, NULL, large_in_thread, p);
+	pthread_join(t, NULL);
+	printf("nested: %d\n", large_level(p, 0));
+}
+
 static void fork_child_discards(void)
 {
 	char *p = area_new();
@@ -97,6 +187,9 @@ static void fork_child_discards(void)
 	age();
 	pid = fork();
 	if (pid == 0) {
+		/* Of memory that is the child's alone there is no file to remove anything from. */
+		if (madvise(p, AREA, MADV_REMOVE) == 0)
+			_exit(5);
 		if (madvise(p, AREA, MADV_DONTNEED) != 0)
 			_exit(1);
 		for (size_t i = 0; i < AREA; i++)
@@ -357,6 +450,15 @@ static void alternate_stack(void)
 }
 
 /* Recursion on a stack of 256 MiB, with forks on the way. */
+static int deep_below(int n, volatile char *above)
+{
+	volatile char frame[512];
+
+	frame[0] = (char)n;
+	frame[511] = above[0];
+	return n == 0 ? 0 : deep_below(n - 1, frame) + (frame[0] == (char)n);
+}
+
 static int deep(int n, volatile char *above)
 {
 	volatile char frame[512];
@@ -368,8 +470,9 @@ static int deep(int n, volatile char *above)
 	if (n % 25000 == 0) {
 		const pid_t pid = fork();
 
+		/* Both go on: the child all the way down, and back up to here. */
 		if (pid == 0)
-			_exit(frame[0] == (char)n ? 0 : 1);
+			_exit(deep_below(n, frame) == n ? 0 : 1);
 		say_child("on the big stack", pid);
 	}
 	return deep(n - 1, frame) + (frame[0] == (char)n);
@@ -464,6 +567,7 @@ const struct scenario conform_process[] = {
 	{"forks", forks},
 	{"fork_thread", fork_thread},
 	{"fork_nested", fork_nested},
+	{"fork_large", fork_large},
 	{"fork_child_discards", fork_child_discards},
 	{"fork_parent_discards", fork_parent_discards},
 	{"fork_then_calls", fork_then_calls},

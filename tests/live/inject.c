@@ -7,7 +7,8 @@
  * fails with errno WHAT (a number), or hangs for ever (WHAT = hang: of the helpers' calls the Nth);
  * N+ means that one and all later ones, and N% each Nth one. CALL:0:fake for move_pages makes up
  * two nodes: pages are where they were moved to last, and on node 0 before that; the session's
- * nodes then count as real.
+ * nodes then count as real. With fakeN a page takes N us to be moved. CALL:0:real: they count as
+ * real, and the kernel is asked.
  */
 #include <errno.h>
 #include <stdatomic.h>
@@ -35,7 +36,8 @@ static struct rule rules[MAX_RULES];
 static int nr_rules;
 static atomic_ulong calls[NB_NR_OS_CALLS];
 static atomic_ulong helpers_calls[NB_NR_OS_CALLS];
-static bool faked;
+static bool faked, real;
+static long fake_us;
 static _Atomic signed char node_of[PAGES];
 
 static _Noreturn void hang(void)
@@ -68,6 +70,11 @@ static long fake_move(const struct nb_os_args *args)
 		if (node != NULL)
 			node_of[slot] = (signed char)node[i];
 		status[i] = node_of[slot];
+	}
+	if (node != NULL && fake_us > 0) {
+		static _Atomic uint32_t never;
+
+		nb_futex_wait(&never, 0, (uint64_t)args->a[1] * (uint64_t)fake_us * 1000);
 	}
 	return 0;
 }
@@ -137,6 +144,11 @@ static void read_rule(const char *text)
 	nb_os_table[r.call].current = injected;
 	if (strncmp(end + 1, "fake", 4) == 0) {
 		faked = true;
+		fake_us = atol(end + 5);
+		return;
+	}
+	if (strncmp(end + 1, "real", 4) == 0) {
+		real = true;
 		return;
 	}
 	r.what = strncmp(end + 1, "hang", 4) == 0 ? -1 : atol(end + 1);
@@ -152,6 +164,6 @@ __attribute__((constructor(65535))) static void begin(void)
 		text += *text == ',';
 		read_rule(text);
 	}
-	if (faked && nb_shim_guest()->session != NULL)
+	if ((faked || real) && nb_shim_guest()->session != NULL)
 		nb_shim_guest()->session->flags &= ~(uint32_t)NB_SESSION_VIRTUAL;
 }

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * many: usage: many mappings N MIB | many discard N | many late SECONDS
+ * many: usage: many mappings N MIB | many late SECONDS | many crowd | many stuck
  * mappings: N mappings of MIB each stay, half of them are unmapped again; prints a checksum, and to
- * stderr how many mappings the process has. discard: N times discard and touch again, from four
- * threads; prints what it found. late: an area made after so many seconds, used for three more.
+ * stderr how many mappings the process has. late: an area made after so many seconds, used for
+ * three more. crowd: areas made before, near, and after the kernel's bound on mappings. stuck: one
+ * of two threads does nothing, which must be found.
  */
 #include <pthread.h>
 #include <stdio.h>
@@ -12,10 +13,10 @@
 #include <sys/mman.h>
 #include <time.h>
 #include <unistd.h>
+#include "progress.h"
 
 enum {
 	PAGE = 4096,
-	BLOCK = 1 << 20,
 };
 
 static char *area(size_t bytes)
@@ -58,39 +59,76 @@ static int mappings(int n, size_t bytes)
 	return 0;
 }
 
-static long rounds;
+/* ---- near the kernel's bound on mappings ---- */
 
-static void *discards(void *p)
+static long most_maps(void)
 {
-	char *own = p;
-	long wrong = 0;
+	FILE *f = fopen("/proc/sys/vm/max_map_count", "re");
+	long n = 0;
 
-	for (long i = 0; i < rounds; i++) {
-		own[PAGE * (i % 64)] = 1;
-		own[BLOCK - 1] = 2;
-		wrong += madvise(own, BLOCK, MADV_DONTNEED) != 0;
-		wrong += own[PAGE * (i % 64)] != 0 || own[BLOCK - 1] != 0;
-	}
-	return (void *)wrong;
+	if (f == NULL || fscanf(f, "%ld", &n) != 1)
+		n = 0;
+	if (f != NULL)
+		fclose(f);
+	return n;
 }
 
-static int discard(void)
+/* Each page with rights is a mapping, and so is each gap. */
+static long make_gaps(char *p, long from, long to)
 {
-	char *p = area(16 << 20);
-	pthread_t t[4];
-	long wrong = 0;
-
-	for (int i = 0; i < 4; i++)
-		pthread_create(&t[i], NULL, discards, p + (size_t)i * (4 << 20));
-	for (int i = 0; i < 4; i++) {
-		void *one;
-
-		pthread_join(t[i], &one);
-		wrong += (long)one;
-	}
-	printf("wrong %ld\n", wrong);
-	return wrong != 0;
+	for (long i = from; i < to; i++)
+		if (mprotect(p + (size_t)i * 2 * PAGE, PAGE, PROT_READ | PROT_WRITE) != 0)
+			return i;
+	return to;
 }
+
+static int crowd(void)
+{
+	const struct timespec look = {1, 500000000};
+	const long half = most_maps() / 2, near = half * 92 / 100, more = half * 97 / 100;
+	char *first = area(32 << 20), *gaps, *second, *third;
+	long sum = 0;
+
+	gaps = mmap(NULL, (size_t)more * 2 * PAGE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (gaps == MAP_FAILED)
+		return 3;
+	printf("gaps %d\n", make_gaps(gaps, 0, near) == near);
+	nanosleep(&look, NULL);
+	second = area(32 << 20);
+	/* What is left is the program's. */
+	printf("more gaps %d\n", make_gaps(gaps, near, more) == more);
+	munmap(gaps, (size_t)more * 2 * PAGE);
+	nanosleep(&look, NULL);
+	third = area(32 << 20);
+	for (size_t i = 0; i < 32 << 20; i += PAGE)
+		sum += ++first[i] + ++second[i] + ++third[i];
+	printf("sum %ld\n", sum);
+	return 0;
+}
+
+/* ---- a thread that does nothing ---- */
+
+static void *stand(void *unused)
+{
+	for (;;)
+		pause();
+	return unused;
+}
+
+static int stuck(void)
+{
+	pthread_t t;
+
+	progress_watch(2);
+	pthread_create(&t, NULL, stand, NULL);
+	for (int i = 0; i < 100; i++) {
+		progress_step(0);
+		usleep(100000);
+	}
+	return 0;
+}
+
+/* ---- late ---- */
 
 static int late(unsigned int seconds)
 {
@@ -112,12 +150,14 @@ static int late(unsigned int seconds)
 
 int main(int argc, char **argv)
 {
+	setvbuf(stdout, NULL, _IOLBF, 0);
 	if (argc == 4 && strcmp(argv[1], "mappings") == 0)
 		return mappings(atoi(argv[2]), (size_t)atol(argv[3]) << 20);
-	if (argc != 3)
-		return 2;
-	rounds = atol(argv[2]);
-	if (strcmp(argv[1], "discard") == 0)
-		return discard();
-	return late((unsigned int)rounds);
+	if (argc == 3 && strcmp(argv[1], "late") == 0)
+		return late((unsigned int)atol(argv[2]));
+	if (argc == 2 && strcmp(argv[1], "crowd") == 0)
+		return crowd();
+	if (argc == 2 && strcmp(argv[1], "stuck") == 0)
+		return stuck();
+	return 2;
 }

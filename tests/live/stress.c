@@ -5,11 +5,10 @@
  *
  * Each page holds one number all over, or zeroes; the model says which. Reads by the program and by
  * the kernel are checked against it, and so are children of forks. Ends with status 1 when anything
- * was wrong, and with SIGALRM when nothing moved for 60 s.
+ * was wrong, and with SIGALRM when a thread did nothing for 60 s.
  */
 #include <errno.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -20,6 +19,7 @@
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
+#include "progress.h"
 
 enum {
 	PAGE = 4096,
@@ -30,6 +30,7 @@ enum {
 
 struct worker {
 	pthread_t thread;
+	int number;
 	uint64_t random;
 	char *area;
 	uint64_t model[PAGES]; /* what each word of the page is */
@@ -42,7 +43,6 @@ struct worker {
 };
 
 static atomic_int stop;
-static atomic_ulong progress;
 
 static uint64_t next_random(struct worker *w)
 {
@@ -261,25 +261,12 @@ static void *work(void *p)
 	while (!atomic_load(&stop) && w->wrong == NULL) {
 		any_operation(w)->run(w);
 		w->done++;
-		atomic_fetch_add(&progress, 1);
+		progress_step(w->number);
 	}
 	for (unsigned int i = 0; i < PAGES; i++)
 		check(w, i, "in the end");
+	progress_end(w->number);
 	return NULL;
-}
-
-static void watch(long seconds)
-{
-	unsigned long last = 0;
-	long still = 0;
-
-	for (long t = 0; t < seconds * 10; t++) {
-		usleep(100000);
-		still = atomic_load(&progress) == last ? still + 1 : 0;
-		last = atomic_load(&progress);
-		if (still > 600)
-			raise(SIGALRM);
-	}
 }
 
 int main(int argc, char **argv)
@@ -291,7 +278,9 @@ int main(int argc, char **argv)
 	unsigned long done = 0;
 	int bad = 0;
 
+	progress_watch(threads);
 	for (int i = 0; i < threads && i < MAX_THREADS; i++) {
+		w[i].number = i;
 		w[i].random = seed * UINT64_C(0x9e3779b97f4a7c15) + (uint64_t)i + 1;
 		w[i].forks = argc > 4;
 		if (pipe(w[i].pipes) != 0)
@@ -300,8 +289,7 @@ int main(int argc, char **argv)
 			MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 		pthread_create(&w[i].thread, NULL, work, &w[i]);
 	}
-	alarm((unsigned int)seconds + 90);
-	watch(seconds);
+	sleep((unsigned int)seconds);
 	atomic_store(&stop, 1);
 	for (int i = 0; i < threads && i < MAX_THREADS; i++) {
 		pthread_join(w[i].thread, NULL);
