@@ -375,43 +375,6 @@ static uint64_t faults_of_the_first(double behind)
 	return local;
 }
 
-/* Huge pages on the node of thread 0, of the 20 that it touches first; thread 1 sweeps the same
- * memory, `behind` bytes behind it. */
-static int huge_pages_of_the_first(double behind)
-{
-	const uint64_t at = 10 * (uint64_t)SIM_MB2;
-	struct sim_try t;
-	int own = 0;
-
-	try_make(&t, SIM_FOUR "[cpu]\nllc_mib = 0\n",
-		"[p]\nthreads = 2\ncpus = node:thread\narea = a size=64M\n"
-		"phase = sweep area=a loops=9\n",
-		"none");
-	try_open(&t);
-	try_tick(&t);
-	for (uint64_t i = 0; i < 20; i++) {
-		const uint64_t block = at + i * SIM_MB2;
-
-		for (int k = 0; k < 2; k++)
-			t.w.threads[k].pos = (double)block - (k ? behind : 0);
-		try_touch(&t, 0, block, block + SIM_MB2);
-		own += try_node_of(&t, block) == 0;
-	}
-	assert_int_equal(try_counters(&t)->thp_fault_alloc >= 20, 1);
-	try_free(&t);
-	return own;
-}
-
-/* Any of those who are about there may be the first. */
-static void test_an_empty_huge_page_is_anybodys_who_is_there(void **state)
-{
-	(void)state;
-	assert_in_range(huge_pages_of_the_first(0), 4, 16);
-	assert_in_range(huge_pages_of_the_first(SIM_MB2), 4, 16);
-	assert_int_equal(huge_pages_of_the_first(-4096), 20);
-	assert_int_equal(huge_pages_of_the_first(2 * SIM_MB2), 20);
-}
-
 /* 512 faults of 2 us last while the other gets on by 1,024,000 bytes: from there it catches up and
  * takes as many of them, page by page. From further away it does not, nor does who is ahead. */
 static void test_a_sweep_that_catches_up_takes_its_part_of_the_faults(void **state)
@@ -687,7 +650,6 @@ int main(void)
 		cmocka_unit_test(test_waiting_for_a_block_takes_no_hint_fault),
 		cmocka_unit_test(test_a_move_to_a_full_node_fails_before_the_copy),
 		cmocka_unit_test(test_a_sweep_that_catches_up_takes_its_part_of_the_faults),
-		cmocka_unit_test(test_an_empty_huge_page_is_anybodys_who_is_there),
 		cmocka_unit_test(test_pages_armed_as_one_pmd_take_one_trap),
 		cmocka_unit_test(test_pages_on_several_nodes_are_not_armed_as_one),
 		cmocka_unit_test(test_a_first_touch_under_an_armed_pmd),

@@ -398,64 +398,6 @@ static double look_up(
 	return 0;
 }
 
-static bool same_sweep(const struct sim_thread *a, const struct sim_thread *b)
-{
-	return a->area == b->area && a->slice_start == b->slice_start &&
-	       a->slice_end == b->slice_end && a->in_phase == b->in_phase;
-}
-
-/*
- * How far behind t others may be and still catch up with it while it is in the kernel for the
- * block's faults: within reach of a cache, or as far as a CPU gets meanwhile.
- */
-static double catch_up(const struct sim_world *w, const struct sim_thread *t, double faults_ns)
-{
-	return fmax(w->model->llc_bytes, t->rate * faults_ns);
-}
-
-/*
- * Who takes the fault. While one thread of a sweep is in the kernel the others catch up with it,
- * and any of them may be the first at the next entry. One is drawn; where it is not within reach
- * behind t, it is t.
- */
-static struct sim_thread *first_at(struct sim_world *w, struct sim_thread *t, double reach)
-{
-	const struct sim_process_load *p = t->proc->load;
-	struct sim_thread *u;
-
-	if (p->nr_threads < 2 || !sweeps(t) || t->phase->slice != SIM_SLICE_ALL)
-		return t;
-	u = &w->threads[p->first_thread + sim_rng_below(&w->rng, p->nr_threads)];
-	if (!u->current || !u->task || !same_sweep(u, t) || u->pos > t->pos ||
-		t->pos - u->pos > reach)
-		return t;
-	return u;
-}
-
-/*
- * Who comes first to a huge page: threads that waited for the one before go on from there together,
- * so it may be any that is no further behind than that.
- */
-static struct sim_thread *next_to_huge(struct sim_world *w, struct sim_thread *t)
-{
-	return first_at(w, t, fmax(w->model->llc_bytes, NB_HUGE_SIZE));
-}
-
-static double touch_first(struct sim_world *w, struct sim_thread *t, uint64_t offset, double cost)
-{
-	const uint32_t b = sim_block_of(t->area, offset);
-	const bool huge = may_be_huge(w, t) && !t->area->blocks[b].present && fits_huge(t, b);
-	struct sim_thread *by = huge ? next_to_huge(w, t) : t;
-	const int pages = appear(w, by, offset);
-
-	if (pages <= 0)
-		return out_of_memory(w);
-	if (by == t)
-		return cost + appear_cost(w, pages);
-	by->debt_ns += appear_cost(w, pages);
-	return cost + fault_on_moving(w, t, b);
-}
-
 double sim_touch_page(struct sim_world *w, struct sim_thread *t, uint64_t offset, uint32_t flags)
 {
 	struct sim_area_state *a = t->area;
@@ -472,8 +414,11 @@ double sim_touch_page(struct sim_world *w, struct sim_thread *t, uint64_t offset
 	if (a->blocks[b].flags & SIM_B_PMD)
 		cost += fault_pmd(w, t, b, flags);
 	pte = sim_pte_get(w, a, offset);
-	if (!(pte & SIM_PTE_PRESENT))
-		return touch_first(w, t, offset, cost);
+	if (!(pte & SIM_PTE_PRESENT)) {
+		const int pages = appear(w, t, offset);
+
+		return pages > 0 ? cost + appear_cost(w, pages) : out_of_memory(w);
+	}
 	if (pte & SIM_PTE_ARMED && !(a->blocks[b].flags & SIM_B_HUGE))
 		cost += fault_page(w, t, offset, pte, flags, true);
 	return cost;
@@ -509,6 +454,40 @@ static bool appears_whole(
 		return false;
 	/* An interleaving policy puts neighbours on different nodes. */
 	return wanted_node(w, t, offset) == wanted_node(w, t, offset + NB_PAGE_SIZE);
+}
+
+static bool same_sweep(const struct sim_thread *a, const struct sim_thread *b)
+{
+	return a->area == b->area && a->slice_start == b->slice_start &&
+	       a->slice_end == b->slice_end && a->in_phase == b->in_phase;
+}
+
+/*
+ * How far behind t others may be and still catch up with it while it is in the kernel for the
+ * block's faults: within reach of a cache, or as far as a CPU gets meanwhile.
+ */
+static double catch_up(const struct sim_world *w, const struct sim_thread *t, double faults_ns)
+{
+	return fmax(w->model->llc_bytes, t->rate * faults_ns);
+}
+
+/*
+ * Who takes the fault. While one thread of a sweep is in the kernel the others catch up with it,
+ * and any of them may be the first at the next entry. One is drawn; where it is not within reach
+ * behind t, it is t.
+ */
+static struct sim_thread *first_at(struct sim_world *w, struct sim_thread *t, double reach)
+{
+	const struct sim_process_load *p = t->proc->load;
+	struct sim_thread *u;
+
+	if (p->nr_threads < 2 || !sweeps(t) || t->phase->slice != SIM_SLICE_ALL)
+		return t;
+	u = &w->threads[p->first_thread + sim_rng_below(&w->rng, p->nr_threads)];
+	if (!u->current || !u->task || !same_sweep(u, t) || u->pos > t->pos ||
+		t->pos - u->pos > reach)
+		return t;
+	return u;
 }
 
 /* One armed entry of a block whose pages are handled one by one; `f` says who touches what. */
