@@ -367,19 +367,6 @@ static uint64_t preferred_node(struct world *w)
 	return (uint64_t)(w->t->preferred + 10);
 }
 
-/* Node + 10 that a task prefers which another one made that prefers node 0. */
-static uint64_t inherited(struct world *w)
-{
-	struct nb_task *t;
-
-	fault_far(w);
-	t = nb_task_new(w->m->e, w->mm, 2, w->m->now_ns);
-	assert_non_null(t);
-	assert_int_equal(t->preferred, NB_NO_NODE);
-	nb_task_made_by(w->m->e, t, w->t, w->m->now_ns);
-	return (uint64_t)(t->preferred + 10);
-}
-
 static uint64_t moved_to_it(struct world *w)
 {
 	fault_far(w);
@@ -717,7 +704,6 @@ static const struct mechanism_test tests[] = {
 	T(FAULT_STATS, preferred_node, 10, 9, "linux-3.13", NULL, 2),
 	T(NUMA_GROUP, numa_group, 1, 0, "linux-3.13", NULL, 2),
 	T(PREFERRED_NODE, preferred_node, 10, 9, "linux-3.13", NULL, 2),
-	T(PREFERRED_INHERITED, inherited, 10, 9, "linux-3.13", NULL, 2),
 	T(TASK_NUMA_MIGRATE, moved_to_it, 10, 0, "linux-3.13", NULL, 2),
 	T(TASK_SWAP, task_swap, 1, 0, "linux-3.13", NULL, 2),
 	T(DEFER_MIGRATE, defer_migrate, NB_WHY_FILTERED, NB_WHY_MOVE, "linux-3.13", NULL, 2),
@@ -786,7 +772,8 @@ static void every_mechanism_is_tested(void **state)
 	bool tested[NB_NR_MECHANISMS] = {[NB_MECH_TLB_LOCAL_FLUSH] = true,
 		[NB_MECH_TLB_SKIP_INACCESSIBLE] = true,
 		[NB_MECH_TLB_SKIP_UNCHANGED] = true,
-		[NB_MECH_THP_WAITS] = true};
+		[NB_MECH_THP_WAITS] = true,
+		[NB_MECH_PREFERRED_INHERITED] = true}; /* test_shared.c */
 
 	(void)state;
 	for (int i = 0; i < NR_TESTS; i++)
