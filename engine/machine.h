@@ -170,6 +170,10 @@ struct nb_mm *nb_mm_new(struct nb_engine *e, uint32_t id, uint64_t now_ns);
 void nb_mm_gone(struct nb_engine *e, struct nb_mm *mm, uint64_t now_ns);
 
 struct nb_task *nb_task_new(struct nb_engine *e, struct nb_mm *mm, uint32_t id, uint64_t now_ns);
+/* Said right after nb_task_new, where it is known: another task of the address space made this one.
+ */
+void nb_task_made_by(
+	struct nb_engine *e, struct nb_task *t, const struct nb_task *maker, uint64_t now_ns);
 void nb_task_gone(struct nb_engine *e, struct nb_task *t, uint64_t now_ns);
 /* set_mempolicy. */
 void nb_task_policy(

@@ -169,6 +169,14 @@ static void prefer(struct nb_engine *e, struct nb_task *t, int node, uint64_t no
 		e->machine.prefer(e->machine.ctx, t->id, node);
 }
 
+void nb_task_made_by(
+	struct nb_engine *e, struct nb_task *t, const struct nb_task *maker, uint64_t now_ns)
+{
+	if (maker->mm == t->mm && nb_has(&e->config, NB_MECH_PREFERRED_NODE) &&
+		nb_has(&e->config, NB_MECH_PREFERRED_INHERITED))
+		prefer(e, t, maker->preferred, now_ns);
+}
+
 /* The preferred node is full: any other that is better than this one. */
 static bool go_elsewhere(struct nb_engine *e, struct nb_task *t, uint64_t now_ns)
 {

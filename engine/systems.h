@@ -72,6 +72,8 @@
 	X(THP_ALLOC_FAIL_STATS, thp_alloc_fail_stats,                                              \
 		"no huge page on the target counts as a failed move")                              \
 	X(THP_RATELIMIT, thp_ratelimit, "a huge page uses 512 of the migration window, not 1")     \
+	X(THP_WAITS, thp_waits,                                                                    \
+		"who touches a huge page that is being moved waits, and takes no hint fault")      \
 	X(CPUPID, cpupid,                                                                          \
 		"the filter remembers node and pid of the last toucher: private faults pass it")   \
 	X(KEEPS_CPUPID, keeps_cpupid, "what is remembered of a page goes along when it moves")     \
@@ -85,6 +87,9 @@
 	X(NUMA_GROUP, numa_group, "tasks that fault on each other's pages form a numa group")      \
 	X(PREFERRED_NODE, preferred_node,                                                          \
 		"a task prefers the node with the most faults, of its group where it has one")     \
+	X(PREFERRED_INHERITED, preferred_inherited,                                                \
+		"a new task prefers the node that the task of its address space prefers which "    \
+		"made it")                                                                         \
 	X(TASK_NUMA_MIGRATE, task_numa_migrate,                                                    \
 		"a task is moved to its preferred node, and tried again while it is not there")    \
 	X(TASK_SWAP, task_swap, "where no CPU is idle, tasks of two nodes change places")          \

@@ -771,7 +771,9 @@ static void every_mechanism_is_tested(void **state)
 {
 	bool tested[NB_NR_MECHANISMS] = {[NB_MECH_TLB_LOCAL_FLUSH] = true,
 		[NB_MECH_TLB_SKIP_INACCESSIBLE] = true,
-		[NB_MECH_TLB_SKIP_UNCHANGED] = true};
+		[NB_MECH_TLB_SKIP_UNCHANGED] = true,
+		[NB_MECH_THP_WAITS] = true,
+		[NB_MECH_PREFERRED_INHERITED] = true}; /* test_shared.c */
 
 	(void)state;
 	for (int i = 0; i < NR_TESTS; i++)

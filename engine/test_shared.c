@@ -210,9 +210,29 @@ static void nobody_is_forgotten_in_the_first_sequence(void **state)
 	w_end(&w);
 }
 
+/* A new task prefers what the one prefers that made it, where the system says so. */
+static void what_a_task_prefers_is_inherited(void **state)
+{
+	(void)state;
+	for (int on = 0; on < 2; on++) {
+		struct world w = w_new("linux-6.12", 2);
+		struct nb_task *made;
+
+		w_set(&w, on ? "preferred_inherited=on" : "preferred_inherited=off");
+		w_start(&w);
+		w.t->preferred = 1;
+		made = another(&w, 2);
+		assert_int_equal(made->preferred, NB_NO_NODE);
+		nb_task_made_by(w.m->e, made, w.t, w.m->now_ns);
+		assert_int_equal(made->preferred, on ? 1 : NB_NO_NODE);
+		w_end(&w);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(what_a_task_prefers_is_inherited),
 		cmocka_unit_test(a_local_fault_is_not_remembered),
 		cmocka_unit_test(who_moved_a_page_by_writing_is_forgotten),
 		cmocka_unit_test(pages_that_never_left_are_private),

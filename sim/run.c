@@ -96,6 +96,10 @@ static void start_process(struct sim_world *w, struct sim_process *p)
 void sim_thread_begin(struct sim_world *w, struct sim_thread *t)
 {
 	struct sim_process *p = t->proc;
+	/* Where none of them is main, the one that makes all does nothing else. */
+	const struct sim_thread *maker = p->load->has_main && t->load->number > 0
+						 ? &w->threads[p->load->first_thread]
+						 : NULL;
 
 	t->task = nb_task_new(w->engine, p->mm, t->id, (uint64_t)w->now_ns);
 	if (!t->task) {
@@ -104,6 +108,8 @@ void sim_thread_begin(struct sim_world *w, struct sim_thread *t)
 	}
 	if (t->load->policy.mode != NB_POLICY_DEFAULT)
 		nb_task_policy(w->engine, t->task, &t->load->policy, (uint64_t)w->now_ns);
+	if (maker && maker->task)
+		nb_task_made_by(w->engine, t->task, maker->task, (uint64_t)w->now_ns);
 	t->debt_ns +=
 		(p->begun ? 0 : w->model->process_start) + t->load->number * w->model->thread_start;
 	sim_backdrop_begin(w, t);

@@ -298,6 +298,26 @@ static void test_a_block_on_its_way_makes_others_wait(void **state)
 	try_free(&t);
 }
 
+/* Where the entry says that the page is on its way, nobody takes a hint fault to learn it. */
+static void test_waiting_for_a_block_takes_no_hint_fault(void **state)
+{
+	struct sim_try t;
+	double ns, copy;
+
+	(void)state;
+	try_open_nodes(&t, "size=2M", "linux-3.13", NULL);
+	try_touch(&t, 0, 0, SIM_MB2);
+	try_tick(&t);
+	try_arm(&t, 0, SIM_MB2);
+	copy = try_touch(&t, 1, 0, SIM_MB2);
+	ns = try_touch(&t, 3, 0, SIM_MB2);
+	assert_ns(ns, t.model.page_fault);
+	assert_ns(t.w.threads[3].wait_until_ns, t.w.now_ns + copy);
+	assert_int_equal(try_counters(&t)->numa_hint_faults, 1);
+	assert_int_equal(try_counters(&t)->numa_pages_migrated, 512);
+	try_free(&t);
+}
+
 static void test_a_move_to_a_full_node_fails_before_the_copy(void **state)
 {
 	(void)state;
@@ -627,6 +647,7 @@ int main(void)
 		cmocka_unit_test(test_a_hint_fault_moves_a_small_page),
 		cmocka_unit_test(test_a_hint_fault_moves_a_huge_page_whole),
 		cmocka_unit_test(test_a_block_on_its_way_makes_others_wait),
+		cmocka_unit_test(test_waiting_for_a_block_takes_no_hint_fault),
 		cmocka_unit_test(test_a_move_to_a_full_node_fails_before_the_copy),
 		cmocka_unit_test(test_a_sweep_that_catches_up_takes_its_part_of_the_faults),
 		cmocka_unit_test(test_pages_armed_as_one_pmd_take_one_trap),

@@ -339,7 +339,9 @@ static double fault_pmd(struct sim_world *w, struct sim_thread *t, uint32_t b, u
 	return cost;
 }
 
-/* A huge page that somebody is moving: this thread faults too, is told to wait, and finds it moved.
+/*
+ * A huge page that somebody is moving: this thread is told to wait, and finds it moved. Where the
+ * entry stays armed meanwhile it takes a hint fault for that.
  */
 static double fault_on_moving(struct sim_world *w, struct sim_thread *t, uint32_t b)
 {
@@ -351,7 +353,7 @@ static double fault_on_moving(struct sim_world *w, struct sim_thread *t, uint32_
 		return 0;
 	if (t->wait_until_ns < move->until_ns)
 		t->wait_until_ns = move->until_ns;
-	if (move->from == NB_NO_NODE)
+	if (move->from == NB_NO_NODE || nb_has(&w->config, NB_MECH_THP_WAITS))
 		return w->model->page_fault;
 	sim_block_range(t->area, b, &start, &end);
 	f = fault_of(w, t, start, move->from, NB_FAULT_HUGE);
