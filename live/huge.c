@@ -18,7 +18,7 @@ enum {
 	TRUSTED = 2,	     /* or the owner is believed in so much */
 	LOOKS = 256,	     /* blocks looked at in one go */
 	REST_NS = 100000000, /* after a failure */
-	DUTY = 10,	     /* at most one part in so many of the time */
+	DUTY = 2,	     /* at most one part in so many of the time */
 };
 
 static bool wants_huge(const struct nb_agent *a, const struct nb_region *r)
