@@ -119,7 +119,7 @@ static long open_proc(struct nb_agent *a)
 
 static long open_signals(struct nb_agent *a)
 {
-	const uint64_t mask = UINT64_C(1) << (SIGURG - 1);
+	const uint64_t mask = UINT64_C(1) << (NB_NUDGE - 1);
 
 	a->signal_fd = (int)NB_OS_4(signalfd4, -1, &mask, sizeof(mask), SFD_NONBLOCK | SFD_CLOEXEC);
 	return a->signal_fd < 0 ? a->signal_fd : 0;

@@ -85,7 +85,8 @@ static bool block_of(struct nb_agent *a, uint64_t addr, uint64_t *block)
 		b = nb_block_at(t, *block);
 		if (b != NULL) {
 			b->armed = 0;
-			nb_huge_map(a, *block, b);
+			if (!(r->flags & NB_REGION_PRIVATE))
+				nb_huge_map(a, *block, b);
 		}
 	}
 	nb_unlock(&t->lock, &signals);

@@ -51,6 +51,13 @@ enum nb_policy_state {
 	NB_POLICY_UNSURE, /* one was taken back: the agent will look at all threads */
 };
 
+/*
+ * What wakes the agent: a descriptor that it waits on takes this signal. Signals that are sent to
+ * the process would be taken too, so it is one that no program sends or waits for: C libraries keep
+ * it for themselves (glibc and musl cancel threads by it) and send it to one of their own threads.
+ */
+enum { NB_NUDGE = 32 };
+
 enum nb_request_kind {
 	NB_REQUEST_ADOPT,    /* back [start, end), fresh anonymous memory with rights `prot` */
 	NB_REQUEST_PRE_FORK, /* make all memory private, hold the canary */

@@ -87,7 +87,7 @@ void nb_nudge(struct nb_guest *g)
 	const uint32_t tid = atomic_load(&g->agent_tid);
 
 	if (tid != 0)
-		NB_OS_3(tgkill, g->pid, tid, SIGURG);
+		NB_OS_3(tgkill, g->pid, tid, NB_NUDGE);
 }
 
 /* What must be answered is waited for as long as anybody is there to answer. */

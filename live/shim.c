@@ -188,6 +188,10 @@ static long by_number(long n, const long *a)
 	case SYS_set_mempolicy:
 		return nb_call_set_mempolicy(
 			&guest, (int)a[0], (const unsigned long *)a[1], (unsigned long)a[2]);
+	case SYS_prlimit64:
+		return nb_shim_prlimit(a[0], a[1], (const struct rlimit *)a[2], a[3]);
+	case SYS_io_uring_setup:
+		return nb_shim_io_uring_setup(a);
 	case SYS_io_uring_register:
 		return nb_shim_io_uring_register(a);
 	case SYS_sigaltstack:

@@ -23,8 +23,14 @@ void nb_shim_stacks_init(void);
 long nb_shim_sigaltstack(const stack_t *stack, stack_t *old);
 /* sched_setaffinity and sched_getaffinity by their numbers. */
 long nb_shim_affinity_by_number(long n, const long *a);
-/* io_uring_register by its number; and before VFIO_IOMMU_MAP_DMA. */
+/* What the program passes may be no address at all; false then, and the call says so. */
+bool nb_shim_copy(void *to, const void *from, size_t bytes);
+/* prlimit64. */
+struct rlimit;
+long nb_shim_prlimit(long pid, long resource, const struct rlimit *new_limit, long old_limit);
+/* io_uring_register and io_uring_setup by their numbers; and before VFIO_IOMMU_MAP_DMA. */
 long nb_shim_io_uring_register(const long *a);
+long nb_shim_io_uring_setup(const long *a);
 void nb_shim_before_dma(const void *arg);
 /* A system call that copies this address space, and making it. */
 bool nb_shim_is_fork(long n, const long *a);

@@ -106,7 +106,7 @@ static void direct_writing(void)
 
 enum {
 	READERS = 2,
-	FORKS = 40,
+	FORKS = 20,
 	LONG = 2 << 20, /* takes the disk some time */
 };
 
@@ -199,15 +199,16 @@ static _Atomic uint32_t *word(char *ring, uint32_t offset)
 	return (_Atomic uint32_t *)(void *)(ring + offset);
 }
 
-/* One read into the registered buffer: what it answered. */
-static int read_fixed(struct ring *r, int fd, char *to, unsigned int bytes, uint64_t at)
+/* One read: what it answered. */
+static int read_with_opcode(
+	struct ring *r, uint8_t opcode, int fd, char *to, unsigned int bytes, uint64_t at)
 {
 	const uint32_t tail = atomic_load(word(r->sq, r->p.sq_off.tail));
 	const uint32_t slot = tail & *word(r->sq, r->p.sq_off.ring_mask);
 	const uint32_t head = atomic_load(word(r->cq, r->p.cq_off.head));
 	const struct io_uring_cqe *cqe;
 
-	r->sqes[slot] = (struct io_uring_sqe){.opcode = IORING_OP_READ_FIXED,
+	r->sqes[slot] = (struct io_uring_sqe){.opcode = opcode,
 		.fd = fd,
 		.off = at,
 		.addr = (uint64_t)(uintptr_t)to,
@@ -221,6 +222,12 @@ static int read_fixed(struct ring *r, int fd, char *to, unsigned int bytes, uint
 	      (head & *word(r->cq, r->p.cq_off.ring_mask));
 	atomic_store(word(r->cq, r->p.cq_off.head), head + 1);
 	return cqe->res;
+}
+
+/* Into the registered buffer. */
+static int read_fixed(struct ring *r, int fd, char *to, unsigned int bytes, uint64_t at)
+{
+	return read_with_opcode(r, IORING_OP_READ_FIXED, fd, to, bytes, at);
 }
 
 static void ring_read_all(struct ring *r, int fd, char *p)
@@ -318,6 +325,70 @@ static void uring_fork(void)
 	say_sum("afterwards", p, AREA);
 }
 
+/* The ring is named by its number in the task's own table, which is a flag of the call. */
+static void uring_registered_ring(void)
+{
+	struct {
+		uint32_t offset, resv;
+		uint64_t data;
+	} update = {.offset = UINT32_MAX};
+	const int fd = file_new(0);
+	char *p = area_new();
+	struct iovec whole = {p, AREA};
+	struct ring r;
+	pid_t child;
+
+	if (fd < 0 || ring_open(&r) != 0)
+		return;
+	update.data = (uint64_t)r.fd;
+	if (syscall(SYS_io_uring_register, r.fd, 20, &update, 1) != 1) {
+		say_rc("register the ring", -1);
+		return;
+	}
+	say_rc("register", syscall(SYS_io_uring_register, update.offset,
+				   IORING_REGISTER_BUFFERS | 1U << 31, &whole, 1));
+	age();
+	fflush(stdout);
+	child = fork();
+	if (child == 0)
+		_exit(0);
+	fill(p, AREA, 5);
+	ring_read_all(&r, fd, p);
+	say_sum("parent", p, AREA);
+	say_child("child", child);
+}
+
+/* The rings lie in memory of the program's own: they are where the kernel looks after a fork, too.
+ */
+static void uring_own_rings(void)
+{
+	const int fd = file_new(0);
+	char *p = area_new(), *to = p + AREA / 2;
+	const uint64_t rings = (uint64_t)(uintptr_t)p, sqes = rings + (2 << 20);
+	struct ring r = {.sq = p, .cq = p, .sqes = (struct io_uring_sqe *)(uintptr_t)sqes};
+	pid_t child;
+
+	if (fd < 0)
+		return;
+	memset(p, 0, 4 << 20);
+	r.p.flags = 1U << 14;
+	memcpy((char *)(&r.p.sq_off + 1) - 8, &sqes, 8);
+	memcpy((char *)(&r.p.cq_off + 1) - 8, &rings, 8);
+	age();
+	r.fd = (int)syscall(SYS_io_uring_setup, ENTRIES, &r.p);
+	if (r.fd < 0) {
+		say_rc("io_uring", -1);
+		return;
+	}
+	fflush(stdout);
+	child = fork();
+	if (child == 0)
+		_exit(0);
+	printf("read %d\n", read_with_opcode(&r, IORING_OP_READ, fd, to, CHUNK, 0));
+	say_sum("parent", to, CHUNK);
+	say_child("child", child);
+}
+
 const struct scenario conform_io[] = {
 	{"reading", reading},
 	{"direct_reading", direct_reading},
@@ -326,5 +397,7 @@ const struct scenario conform_io[] = {
 	{"uring", uring},
 	{"uring_direct", uring_direct},
 	{"uring_fork", uring_fork},
+	{"uring_own_rings", uring_own_rings},
+	{"uring_registered_ring", uring_registered_ring},
 	{NULL, NULL},
 };

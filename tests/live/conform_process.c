@@ -6,6 +6,7 @@
 #include <signal.h>
 #include <spawn.h>
 #include <stdatomic.h>
+#include <sys/resource.h>
 #include "conform.h"
 
 extern char **environ;
@@ -346,6 +347,52 @@ static void fork_early(void)
 	say_sum("parent", p, AREA);
 }
 
+/* Whatever is sent to the process is the program's. */
+static void signals(void)
+{
+	const struct timespec soon = {1, 0};
+	char *p = area_new();
+	sigset_t all;
+	int lost = 0;
+
+	sigfillset(&all);
+	sigprocmask(SIG_BLOCK, &all, NULL);
+	age();
+	for (int round = 0; round < 20; round++)
+		for (int sig = 1; sig <= SIGRTMAX; sig++) {
+			sigset_t one;
+
+			if (sigismember(&all, sig) != 1 || sig == SIGKILL || sig == SIGSTOP)
+				continue;
+			sigemptyset(&one);
+			sigaddset(&one, sig);
+			kill(getpid(), sig);
+			usleep(200);
+			lost += sigtimedwait(&one, NULL, &soon) != sig;
+		}
+	printf("lost %d\n", lost);
+	say_sum("area", p, AREA);
+}
+
+/* Memory that was there before counts for the limit, and is copied all the same. */
+static void limit_then_fork(void)
+{
+	const struct rlimit small = {4096, RLIM_INFINITY};
+	char *p = area_new();
+	pid_t child;
+
+	age();
+	say_rc("setrlimit", setrlimit(RLIMIT_DATA, &small));
+	fflush(stdout);
+	child = fork();
+	if (child == 0)
+		_exit((int)(sum(p, AREA) % 251));
+	say_child("child", child);
+	say_rc("mmap",
+		(long)mmap(NULL, AREA, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+	say_sum("parent", p, AREA);
+}
+
 static int clone_main(void *p)
 {
 	char *area = p;
@@ -573,6 +620,8 @@ const struct scenario conform_process[] = {
 	{"fork_then_calls", fork_then_calls},
 	{"fork_advice", fork_advice},
 	{"fork_early", fork_early},
+	{"limit_then_fork", limit_then_fork},
+	{"signals", signals},
 	{"fork_storm", fork_storm},
 	{"clones", clones},
 	{"spawning", spawning},
