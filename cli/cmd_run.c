@@ -564,6 +564,15 @@ static int run_balanced(struct cli *cli, struct plan *p)
 	return status != 0 ? status : same_end(&e);
 }
 
+/* What the files would hold was never counted. */
+static void say_not_written(struct plan *p)
+{
+	if (p->stats != NULL)
+		say(p, "--stats %s: not written", nb_quote(p->stats).text);
+	if (p->record != NULL)
+		say(p, "--record %s: not written", nb_quote(p->record).text);
+}
+
 static int run_plain(struct cli *cli, struct plan *p)
 {
 	struct ended e;
@@ -587,8 +596,10 @@ static int run_plan(struct cli *cli, struct plan *p)
 		return cli_fail(cli, err == -ENOENT ? 127 : 126, "%s: %s",
 			nb_quote(p->command[0]).text, strerror(-err));
 	nb_probe_all(&r);
-	if (!may_balance(p, &r, nothing))
+	if (!may_balance(p, &r, nothing)) {
+		say_not_written(p);
 		return run_plain(cli, p);
+	}
 	warn(p);
 	look_at_huge_pages(p, &r);
 	return run_balanced(cli, p);
