@@ -33,7 +33,7 @@ static void begin(struct shared *w)
 		.cpu_node = w->cpu_node,
 		.distance = w->distance};
 	bytes = nb_session_bytes(&topo, 16);
-	w->s = aligned_alloc(64, bytes);
+	w->s = aligned_alloc(64, (bytes + 63) / 64 * 64);
 	assert_non_null(w->s);
 	memset(w->s, 0, bytes);
 	nb_session_init(w->s, &topo, &config, 16);
