@@ -300,13 +300,28 @@ static int parse_node_set(struct node_set *set, const struct sim_model *m,
 	return err;
 }
 
-static int add_link(struct sim_model *m, const char *name, const char *direction, double bandwidth)
+/* Room for twice as many, once that many are there: a machine of 255 nodes has 64,770 links. */
+static int make_room_for_link(struct sim_model *m)
 {
-	struct sim_link *links = realloc(m->links, (m->nr_links + 1) * sizeof(*links));
+	const size_t nr = m->nr_links;
+	struct sim_link *links;
 
+	if ((nr & (nr - 1)) != 0)
+		return 0;
+	links = realloc(m->links, (nr ? 2 * nr : 1) * sizeof(*links));
 	if (!links)
 		return -ENOMEM;
 	m->links = links;
+	return 0;
+}
+
+static int add_link(struct sim_model *m, const char *name, const char *direction, double bandwidth)
+{
+	struct sim_link *links;
+
+	if (make_room_for_link(m))
+		return -ENOMEM;
+	links = m->links;
 	links[m->nr_links].bandwidth = bandwidth;
 	snprintf(links[m->nr_links].name, SIM_NAME, "%.48s%s", name, direction);
 	m->nr_links++;
