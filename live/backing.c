@@ -45,7 +45,9 @@ void nb_blocks_discarded(struct nb_regions *t, uint64_t start, uint64_t end)
 			continue;
 		nb_block_forget(b, false);
 		b->settled = 0;
-		b->split = b->away = b->waits = false;
+		b->away = b->waits = false;
+		/* What comes next comes in small entries. */
+		b->split = true;
 	}
 }
 

@@ -233,6 +233,8 @@ static void what_was_dropped_is_unknown(void **state)
 		assert_int_equal(p->block[i].trust, 0);
 		assert_int_equal(p->block[i].armed, 0);
 		assert_false(p->block[i].waits);
+		/* One page of it is armed next, not a huge one. */
+		assert_true(p->block[i].split);
 	}
 	assert_int_equal(p->block[23].wanted, 1);
 	assert_int_equal(p->block[23].armed, 1);
