@@ -182,14 +182,8 @@ HOOK int prctl(int option, ...)
 	va_end(args);
 	if (option == PR_SET_SECCOMP)
 		nb_call_sandbox(nb_shim_guest());
-	if (real_prctl == NULL) {
-		const long rc = nb_arch_syscall(
-			SYS_prctl, option, (long)a[0], (long)a[1], (long)a[2], (long)a[3], 0);
-
-		if (rc >= 0)
-			return (int)rc;
-		errno = (int)-rc;
-		return -1;
-	}
+	if (real_prctl == NULL)
+		return (int)nb_shim_answer(nb_arch_syscall(
+			SYS_prctl, option, (long)a[0], (long)a[1], (long)a[2], (long)a[3], 0));
 	return real_prctl(option, a[0], a[1], a[2], a[3]);
 }

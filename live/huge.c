@@ -38,7 +38,7 @@ static bool is_due(const struct nb_agent *a, const struct nb_block *b)
 }
 
 /* The next such block at or after a->collapse_at, which goes on to it, of the next few. */
-static bool next_block(struct nb_agent *a)
+static struct nb_block *next_block(struct nb_agent *a)
 {
 	struct nb_regions *t = &a->guest->regions;
 	int left = LOOKS;
@@ -55,25 +55,22 @@ static bool next_block(struct nb_agent *a)
 			struct nb_block *b = nb_block_at(t, a->collapse_at);
 
 			if (left-- == 0)
-				return false;
+				return NULL;
 			if (b != NULL && is_due(a, b))
-				return true;
+				return b;
 		}
 	}
 	a->collapse_at = 0;
-	return false;
+	return NULL;
 }
 
-static void collapse(struct nb_agent *a, uint64_t block)
+static void collapse(struct nb_agent *a, uint64_t block, struct nb_block *b)
 {
 	const long rc = NB_OS_3(madvise, block, NB_HUGE_SIZE, MADV_COLLAPSE);
-	struct nb_block *b = nb_block_at(&a->guest->regions, block);
 
 	nb_stat_add(&nb_guest_stats(a->guest)->collapsed, rc == 0);
-	if (b != NULL) {
-		b->split = rc != 0;
-		b->whole = false;
-	}
+	b->split = rc != 0;
+	b->whole = false;
 	/* No huge page to be had, say: not all of memory is tried at once. */
 	if (rc != 0)
 		a->next_collapse_ns = nb_os_now_ns() + REST_NS;
@@ -84,7 +81,7 @@ static void collapse(struct nb_agent *a, uint64_t block)
 void nb_huge_map(struct nb_agent *a, uint64_t block, struct nb_block *b)
 {
 	if (b->whole)
-		collapse(a, block);
+		collapse(a, block, b);
 }
 
 /* A slice of the time: what is copied meanwhile, its threads wait for. */
@@ -101,18 +98,20 @@ void nb_huge_work(struct nb_agent *a)
 	struct nb_regions *t = &a->guest->regions;
 	const uint64_t since = nb_os_now_ns();
 	struct nb_signals signals;
+	struct nb_block *b;
 
 	if (!a->thp_always && !a->thp_madvise)
 		return;
 	if (since < a->next_collapse_ns || !nb_lock_try(&t->lock, &signals))
 		return;
-	a->more_to_collapse = next_block(a);
-	if (a->more_to_collapse) {
-		collapse(a, a->collapse_at);
+	b = next_block(a);
+	a->more_to_collapse = b != NULL;
+	if (b != NULL) {
+		collapse(a, a->collapse_at, b);
 		a->collapse_at += NB_HUGE_SIZE;
 	}
 	nb_unlock(&t->lock, &signals);
-	if (a->more_to_collapse)
+	if (b != NULL)
 		rest(a, since);
 }
 

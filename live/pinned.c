@@ -36,8 +36,11 @@ bool nb_shim_copy(void *to, const void *from, size_t bytes)
 {
 	struct iovec here = {to, bytes}, there = {(void *)(uintptr_t)from, bytes};
 	const long pid = nb_arch_call(SYS_getpid, 0, 0, 0, 0, 0, 0);
-	const long n = nb_arch_call(SYS_process_vm_readv, pid, (long)&here, 1, (long)&there, 1, 0);
+	long n;
 
+	if (from == NULL)
+		return false;
+	n = nb_arch_call(SYS_process_vm_readv, pid, (long)&here, 1, (long)&there, 1, 0);
 	/* A sandbox may refuse the question; most programs pass what they may read. */
 	if (nb_os_failed(n) && n != -EFAULT) {
 		memcpy(to, from, bytes);
@@ -62,7 +65,7 @@ static void eject_buffers(const struct iovec *v, uint64_t nr)
 {
 	struct iovec chunk[CHUNK];
 
-	if (v == NULL || !is_managing())
+	if (!is_managing())
 		return;
 	for (uint64_t at = 0; at < nr; at += CHUNK) {
 		const uint64_t n = nr - at < CHUNK ? nr - at : CHUNK;
@@ -175,8 +178,11 @@ static void *find(const char *name)
 	for (size_t i = 0; fn == NULL && i < sizeof(libraries) / sizeof(libraries[0]); i++) {
 		void *library = dlopen(libraries[i], RTLD_LAZY | RTLD_NOLOAD);
 
-		if (library != NULL)
-			fn = dlsym(library, name);
+		if (library == NULL)
+			continue;
+		fn = dlsym(library, name);
+		/* Who loaded it keeps it. */
+		dlclose(library);
 	}
 	return fn;
 }

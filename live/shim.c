@@ -29,17 +29,9 @@ struct nb_guest *nb_shim_guest(void)
 	return &guest;
 }
 
-static long answer(long rc)
-{
-	if (!nb_os_failed(rc))
-		return rc;
-	errno = (int)-rc;
-	return -1;
-}
-
 static void *answer_pointer(long rc)
 {
-	return (void *)answer(rc);
+	return (void *)nb_shim_answer(rc);
 }
 
 /* ---- hooks ---- */
@@ -58,17 +50,17 @@ HOOK void *mmap64(void *addr, size_t bytes, int prot, int flags, int fd, off_t o
 
 HOOK int munmap(void *addr, size_t bytes)
 {
-	return (int)answer(nb_call_munmap(&guest, (uint64_t)addr, bytes));
+	return (int)nb_shim_answer(nb_call_munmap(&guest, (uint64_t)addr, bytes));
 }
 
 HOOK int mprotect(void *addr, size_t bytes, int prot)
 {
-	return (int)answer(nb_call_mprotect(&guest, (uint64_t)addr, bytes, prot));
+	return (int)nb_shim_answer(nb_call_mprotect(&guest, (uint64_t)addr, bytes, prot));
 }
 
 HOOK int madvise(void *addr, size_t bytes, int advice)
 {
-	return (int)answer(nb_call_madvise(&guest, (uint64_t)addr, bytes, advice));
+	return (int)nb_shim_answer(nb_call_madvise(&guest, (uint64_t)addr, bytes, advice));
 }
 
 HOOK void *mremap(void *old, size_t old_bytes, size_t bytes, int flags, ...)
@@ -87,13 +79,14 @@ HOOK void *mremap(void *old, size_t old_bytes, size_t bytes, int flags, ...)
 HOOK int mlock(const void *addr, size_t bytes)
 {
 	nb_call_eject(&guest, (uint64_t)addr, bytes);
-	return (int)answer(nb_arch_call(SYS_mlock, (long)addr, (long)bytes, 0, 0, 0, 0));
+	return (int)nb_shim_answer(nb_arch_call(SYS_mlock, (long)addr, (long)bytes, 0, 0, 0, 0));
 }
 
 HOOK int mlock2(const void *addr, size_t bytes, unsigned int flags)
 {
 	nb_call_eject(&guest, (uint64_t)addr, bytes);
-	return (int)answer(nb_arch_call(SYS_mlock2, (long)addr, (long)bytes, (long)flags, 0, 0, 0));
+	return (int)nb_shim_answer(
+		nb_arch_call(SYS_mlock2, (long)addr, (long)bytes, (long)flags, 0, 0, 0));
 }
 
 HOOK int mlockall(int flags)
@@ -104,19 +97,19 @@ HOOK int mlockall(int flags)
 		guest.no_more = true;
 		nb_guest_note(&guest, NB_NOTE_LOCKED_FUTURE);
 	}
-	return (int)answer(nb_arch_call(SYS_mlockall, flags, 0, 0, 0, 0, 0));
+	return (int)nb_shim_answer(nb_arch_call(SYS_mlockall, flags, 0, 0, 0, 0, 0));
 }
 
 HOOK int munlockall(void)
 {
 	guest.no_more = false;
-	return (int)answer(nb_arch_call(SYS_munlockall, 0, 0, 0, 0, 0, 0));
+	return (int)nb_shim_answer(nb_arch_call(SYS_munlockall, 0, 0, 0, 0, 0, 0));
 }
 
 HOOK int pkey_mprotect(void *addr, size_t bytes, int prot, int key)
 {
 	nb_call_eject(&guest, (uint64_t)addr, bytes);
-	return (int)answer(
+	return (int)nb_shim_answer(
 		nb_arch_call(SYS_pkey_mprotect, (long)addr, (long)bytes, prot, key, 0, 0));
 }
 
@@ -143,7 +136,7 @@ HOOK int ioctl(int fd, unsigned long request, ...)
 	va_start(args, request);
 	arg = va_arg(args, long);
 	va_end(args);
-	return (int)answer(call_ioctl(fd, request, arg));
+	return (int)nb_shim_answer(call_ioctl(fd, request, arg));
 }
 
 /* ---- libnuma's; its headers need not be there ---- */
@@ -155,12 +148,13 @@ HOOK long set_mempolicy(int mode, const unsigned long *nodes, unsigned long max_
 HOOK long mbind(void *addr, unsigned long bytes, int mode, const unsigned long *nodes,
 	unsigned long max_node, unsigned int flags)
 {
-	return answer(nb_call_mbind(&guest, (uint64_t)addr, bytes, mode, nodes, max_node, flags));
+	return nb_shim_answer(
+		nb_call_mbind(&guest, (uint64_t)addr, bytes, mode, nodes, max_node, flags));
 }
 
 HOOK long set_mempolicy(int mode, const unsigned long *nodes, unsigned long max_node)
 {
-	return answer(nb_call_set_mempolicy(&guest, mode, nodes, max_node));
+	return nb_shim_answer(nb_call_set_mempolicy(&guest, mode, nodes, max_node));
 }
 
 /* ---- system calls made by number ---- */
@@ -214,10 +208,10 @@ HOOK long syscall(long n, ...)
 		a[i] = va_arg(args, long);
 	va_end(args);
 	if (nb_shim_is_fork(n, a))
-		return answer(nb_shim_fork_by_number(n, a));
+		return nb_shim_answer(nb_shim_fork_by_number(n, a));
 	if (n == SYS_seccomp && nb_shim_seccomp_filters(a[0]))
 		nb_call_sandbox(&guest);
-	return answer(by_number(n, a));
+	return nb_shim_answer(by_number(n, a));
 }
 
 /* ---- the beginning ---- */

@@ -3,10 +3,21 @@
 #ifndef NB_LIVE_SHIM_H
 #define NB_LIVE_SHIM_H
 
+#include <errno.h>
 #include <signal.h>
 #include "guest.h"
+#include "os.h"
 
 struct nb_guest *nb_shim_guest(void);
+
+/* As libc answers: -errno becomes -1 and errno. */
+static inline long nb_shim_answer(long rc)
+{
+	if (!nb_os_failed(rc))
+		return rc;
+	errno = (int)-rc;
+	return -1;
+}
 
 /* Any system call, by its number: for those that the shim passes on and never fails on purpose. */
 long nb_arch_call(long n, long a, long b, long c, long d, long e, long f);

@@ -36,12 +36,7 @@ long nb_shim_sigaltstack(const stack_t *stack, stack_t *old)
 
 HOOK int sigaltstack(const stack_t *stack, stack_t *old)
 {
-	const long rc = nb_shim_sigaltstack(stack, old);
-
-	if (rc == 0)
-		return 0;
-	errno = (int)-rc;
-	return -1;
+	return (int)nb_shim_answer(nb_shim_sigaltstack(stack, old));
 }
 
 HOOK int pthread_attr_setstack(pthread_attr_t *attr, void *stack, size_t bytes)

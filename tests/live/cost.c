@@ -27,6 +27,7 @@
 #include <sys/resource.h>
 #include <time.h>
 #include <unistd.h>
+#include "common.h"
 
 enum {
 	MAX_THREADS = 64,
@@ -85,17 +86,6 @@ static void sleep_until(uint64_t ns)
 
 	while (clock_nanosleep(CLOCK_BOOTTIME, TIMER_ABSTIME, &t, NULL) != 0)
 		;
-}
-
-static void pin(int cpu)
-{
-	cpu_set_t set;
-
-	if (cpu < 0)
-		return;
-	CPU_ZERO(&set);
-	CPU_SET((unsigned int)cpu, &set);
-	sched_setaffinity(0, sizeof(set), &set);
 }
 
 static char *map(size_t bytes)
@@ -162,7 +152,7 @@ static void *work(void *p)
 	struct worker *w = p;
 
 	w->tid = gettid();
-	pin(w->cpu);
+	pin_to(w->cpu);
 	if (w->jumps)
 		jump(w);
 	else
@@ -372,7 +362,7 @@ static void *spin(void *p)
 	const struct spinner *s = p;
 	struct gaps g;
 
-	pin(s->cpu);
+	pin_to(s->cpu);
 	for (int i = 0; i < s->turns; i++) {
 		const uint64_t from = s->from + 2 * (uint64_t)i * s->ns;
 
@@ -489,7 +479,7 @@ static void *time_sweep(void *p)
 	struct worker *w = p;
 	long faults;
 
-	pin(w->cpu);
+	pin_to(w->cpu);
 	faults = minor_faults();
 
 	while (!stopped())

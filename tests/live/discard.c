@@ -15,6 +15,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
+#include "common.h"
 #include "files.h"
 #include "progress.h"
 
@@ -25,17 +26,6 @@ enum {
 	OWN = 4 * MIB, /* of a thread */
 	AREA = 64 * MIB,
 };
-
-static char *area(size_t bytes)
-{
-	char *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-
-	if (p == MAP_FAILED) {
-		puts("no memory");
-		exit(3);
-	}
-	return p;
-}
 
 /* ---- loop ---- */
 
@@ -81,7 +71,7 @@ static long lost_pages(char *p, size_t bytes)
 static int loops(long rounds)
 {
 	static struct worker w[THREADS];
-	char *p = area(THREADS * OWN);
+	char *p = fresh_area(THREADS * OWN);
 	long wrong = 0, lost, kib;
 
 	progress_watch(THREADS);

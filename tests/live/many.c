@@ -13,22 +13,12 @@
 #include <sys/mman.h>
 #include <time.h>
 #include <unistd.h>
+#include "common.h"
 #include "progress.h"
 
 enum {
 	PAGE = 4096,
 };
-
-static char *area(size_t bytes)
-{
-	char *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-
-	if (p == MAP_FAILED) {
-		puts("no memory");
-		exit(3);
-	}
-	return p;
-}
 
 static int count_maps(void)
 {
@@ -46,7 +36,7 @@ static int mappings(int n, size_t bytes)
 	unsigned long sum = 0;
 
 	for (int i = 0; i < n; i++) {
-		p[i] = area(bytes);
+		p[i] = fresh_area(bytes);
 		p[i][0] = (char)i;
 		p[i][bytes - 1] = (char)(i * 3);
 	}
@@ -86,7 +76,7 @@ static int crowd(void)
 {
 	const struct timespec look = {1, 500000000};
 	const long half = most_maps() / 2, near = half * 92 / 100, more = half * 97 / 100;
-	char *first = area(32 << 20), *gaps, *second, *third;
+	char *first = fresh_area(32 << 20), *gaps, *second, *third;
 	long sum = 0;
 
 	gaps = mmap(NULL, (size_t)more * 2 * PAGE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -94,12 +84,12 @@ static int crowd(void)
 		return 3;
 	printf("gaps %d\n", make_gaps(gaps, 0, near) == near);
 	nanosleep(&look, NULL);
-	second = area(32 << 20);
+	second = fresh_area(32 << 20);
 	/* What is left is the program's. */
 	printf("more gaps %d\n", make_gaps(gaps, near, more) == more);
 	munmap(gaps, (size_t)more * 2 * PAGE);
 	nanosleep(&look, NULL);
-	third = area(32 << 20);
+	third = fresh_area(32 << 20);
 	for (size_t i = 0; i < 32 << 20; i += PAGE)
 		sum += ++first[i] + ++second[i] + ++third[i];
 	printf("sum %ld\n", sum);
@@ -133,12 +123,12 @@ static int stuck(void)
 static int late(unsigned int seconds)
 {
 	const time_t end = time(NULL) + (time_t)seconds + 3;
-	char *early = area(16 << 20), *p = NULL;
+	char *early = fresh_area(16 << 20), *p = NULL;
 	unsigned long sum = 0;
 
 	while (time(NULL) < end) {
 		if (p == NULL && time(NULL) >= end - 3)
-			p = area(32 << 20);
+			p = fresh_area(32 << 20);
 		for (size_t i = 0; i < 16 << 20; i += PAGE)
 			sum += (unsigned char)++early[i];
 		for (size_t i = 0; p != NULL && i < 32 << 20; i += PAGE)

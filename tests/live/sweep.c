@@ -18,6 +18,7 @@
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
+#include "common.h"
 
 enum {
 	MAX_THREADS = 256,
@@ -34,23 +35,12 @@ struct worker {
 
 static atomic_int stop;
 
-static void pin(int cpu)
-{
-	cpu_set_t set;
-
-	if (cpu < 0)
-		return;
-	CPU_ZERO(&set);
-	CPU_SET((unsigned int)cpu, &set);
-	sched_setaffinity(0, sizeof(set), &set);
-}
-
 /* Every word of a sweep holds the same count. */
 static void *work(void *p)
 {
 	struct worker *w = p;
 
-	pin(w->cpu);
+	pin_to(w->cpu);
 	for (; !atomic_load(&stop); w->sweeps++)
 		for (uint64_t *word = w->from; word < w->to; word++) {
 			w->wrong += *word != w->sweeps;
@@ -96,7 +86,7 @@ static void print_local(const struct worker *w, int threads)
 	for (int i = 0; i < threads; i++) {
 		unsigned int cpu, home;
 
-		pin(w[i].cpu);
+		pin_to(w[i].cpu);
 		getcpu(&cpu, &home);
 		for (char *at = (char *)w[i].from; at < (char *)w[i].to; at += PAGE) {
 			void *page = at;
